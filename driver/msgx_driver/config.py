@@ -2,13 +2,14 @@
 
 An empty value counts as not set, in every source. A key nobody knows is an error, in every source: a
 setting that is misspelt must never be silently without effect. Errors name the key, where it came from,
-the rule and the next step; they never repeat a value, which may be a secret. All of them end with exit code 3.
+the rule and the next step; they never repeat a value, which may be a secret. All end with exit code 3.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import Annotated, Any, Final, Literal
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
 from msgx_driver.errors import ExitCode, MsgxError
@@ -30,6 +31,7 @@ ENV_PREFIX: Final = "MSGX_"
 ENV_NOT_KEYS: Final = ("MSGX_HOME", "MSGX_CONFIG")
 ENV_FOREIGN_PREFIX: Final = "MSGX_TEST_"
 MASK: Final = "****"
+SCHEMA_PATTERN: Final = re.compile(r"[a-z][a-z0-9_]{0,19}")
 SECRET_PARAMETERS: Final = (
     "password",
     "sslpassword",
@@ -37,6 +39,10 @@ SECRET_PARAMETERS: Final = (
     "scram_client_key",
     "scram_server_key",
 )
+
+
+# A dotted key, its raw value, and where it came from.
+_Entry = tuple[str, object, str]
 
 
 def _check_dsn(value: object) -> object:
@@ -48,6 +54,15 @@ def _check_dsn(value: object) -> object:
             raise ValueError(
                 "must be a libpq connection string (host=… dbname=…) or a postgresql:// URI"
             ) from None
+    return value
+
+
+def _check_schema(value: object) -> object:
+    if isinstance(value, str):
+        if not SCHEMA_PATTERN.fullmatch(value):
+            raise ValueError("must be 1 to 20 of a-z, 0-9 and _, and start with a letter")
+        if value.startswith("pg_") or value == "information_schema":
+            raise ValueError("must not be a schema that PostgreSQL keeps for itself")
     return value
 
 
@@ -70,6 +85,9 @@ def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
+Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+Environment = Literal["production", "shadow", "development"]
+
 _STRICT: Final = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
@@ -77,9 +95,9 @@ _STRICT: Final = ConfigDict(extra="forbid", hide_input_in_errors=True)
 class Database:
     """Section `database`: where the engine is."""
 
-    dsn: Annotated[str | None, BeforeValidator(_check_dsn), Field(repr=False)] = None
+    dsn: Annotated[str | None, BeforeValidator(_check_dsn)] = field(default=None, repr=False)
     """libpq connection string or URI; None = the embedded server."""
-    schema: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,19}$")] = "msgx"
+    schema: Annotated[str, BeforeValidator(_check_schema)] = "msgx"
     """Schema of the airport; roles, lock key and NOTIFY channel derive from it."""
     passfile: Annotated[Path | None, BeforeValidator(_check_passfile)] = None
     """File in the format of ~/.pgpass."""
@@ -97,17 +115,13 @@ class Database:
 class Log:
     """Section `log`."""
 
-    level: Annotated[
-        Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None,
-        BeforeValidator(_upper),
-        Field(validate_default=False),
-    ] = None
+    level: Annotated[Level | None, BeforeValidator(_upper)] = None
     """Smallest level written; None = the command decides."""
 
 
 @validated(frozen=True, config=_STRICT)
 class _Values:
-    environment: Literal["production", "shadow", "development"] = "development"
+    environment: Environment = "development"
     database: Database = field(default_factory=Database)
     log: Log = field(default_factory=Log)
 
@@ -133,7 +147,7 @@ _DEFAULTS: Final = _keys()
 class Config:
     """The effective configuration of one run, checked as a whole."""
 
-    environment: Literal["production", "shadow", "development"]
+    environment: Environment
     database: Database
     log: Log
     sources: Mapping[str, str] = field(repr=False)
@@ -200,12 +214,12 @@ def load_config(
     return _build(values, sources)
 
 
-def _from_flags(overrides: Mapping[str, str | None]) -> Iterator[tuple[str, object, str]]:
+def _from_flags(overrides: Mapping[str, str | None]) -> Iterator[_Entry]:
     for key, value in overrides.items():
         yield key, value, "the command line"
 
 
-def _from_environment(env: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
+def _from_environment(env: Mapping[str, str]) -> Iterator[_Entry]:
     for name in sorted(env):
         if not name.startswith(ENV_PREFIX) or name in ENV_NOT_KEYS or name.startswith(ENV_FOREIGN_PREFIX):
             continue
@@ -218,9 +232,7 @@ def _env_name(key: str) -> str:
     return ENV_PREFIX + key.replace(".", "__").upper()
 
 
-def _from_file(
-    config_file: str | os.PathLike[str] | None, env: Mapping[str, str]
-) -> Iterator[tuple[str, object, str]]:
+def _from_file(config_file: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Iterator[_Entry]:
     given = os.fspath(config_file) if config_file is not None else ""
     named_by = "--config"
     if not given:
@@ -230,19 +242,16 @@ def _from_file(
             return
         given, named_by = DEFAULT_FILE, "the default"
     path = Path(given).expanduser()
+    what = f"the configuration file {path}"
     hint = "name an existing TOML file, or leave --config and MSGX_CONFIG out"
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except OSError as e:
-        raise _error(f"cannot read the configuration file {path} ({named_by}): {e.strerror}", hint) from None
+        raise _error(f"cannot read {what} ({named_by}): {e.strerror}", hint) from None
     except UnicodeDecodeError as e:
-        raise _error(
-            f"the configuration file {path} is not UTF-8 (byte {e.start})", "save it as UTF-8"
-        ) from None
+        raise _error(f"{what} is not UTF-8 (byte {e.start})", "save it as UTF-8") from None
     except tomllib.TOMLDecodeError as e:
-        raise _error(
-            f"the configuration file {path} is not TOML: {e}", "correct the file at that place"
-        ) from None
+        raise _error(f"{what} is not TOML: {e}", "correct the file at that place") from None
     source = f"file {path}"
     for name, value in document.items():
         if not isinstance(value, dict):

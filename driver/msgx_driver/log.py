@@ -3,7 +3,7 @@
 One record is one line `{"ts":…,"level":…,"logger":…,"msg":…,…}`. Only the extras named in `EXTRA_FIELDS` are
 written: whatever else a caller attaches (a payload, a flight) never reaches the log. A thread writes, so
 that a full pipe or a vanished terminal neither blocks nor breaks the caller; what could not be queued is
-counted and reported by the next record that gets through. At exit `logging` itself flushes, one second at most.
+counted and reported by the next record that gets through. At exit `logging` flushes, one second at most.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class JsonFormatter(logging.Formatter):
             value = getattr(record, name, None)
             if value is not None:
                 line[name] = value if isinstance(value, int | float) else redact(str(value))
-        if record.exc_info and record.exc_info[1] is not None:
-            kind, error, frames = record.exc_info
+        _, error, frames = record.exc_info or (None, None, None)
+        if error is not None:
             # The first line only: the lines after it are where databases quote the values they refused.
             first = next(iter(str(error).splitlines()), "")
-            line["error"] = redact(f"{type(error).__name__ if kind is None else kind.__name__}: {first}")
+            line["error"] = redact(f"{type(error).__name__}: {first}")
             line["traceback"] = "".join(traceback.format_tb(frames))
         return json.dumps(line, ensure_ascii=True, separators=(",", ":"), default=str)
 
@@ -181,4 +181,5 @@ def setup_logging(level: str = "INFO", stream: IO[str] | None = None) -> None:
 def flush_logging(seconds: float = FLUSH_SECONDS) -> bool:
     """Wait until what was logged is written, at most that long; False when a sink is stuck."""
     handlers = [h for h in logging.getLogger().handlers if isinstance(h, _JsonHandler)]
-    return all([h.writer.flush(seconds) for h in handlers])
+    done = [h.writer.flush(seconds) for h in handlers]
+    return all(done)
