@@ -1,0 +1,29 @@
+-- ================================================================================================
+-- _add_events
+-- Purpose   : The one routine that writes the outbox.
+-- Params    : p_message_id: cause; p_entries: events in order; p_now
+-- Returns   : number of events
+-- Errors    : none
+-- Locks     : none
+-- Reads     : msg_event
+-- Writes    : msg_event
+-- Called by : _apply_snapshot, _apply_adft, _apply_flop, _apply_fdel
+-- Sources   : FS-8, D41, contract 3
+-- Oracle    : msgx_outbox.add_events
+-- ================================================================================================
+create or replace function _add_events(p_message_id bigint, p_entries outbox_entry[], p_now timestamptz) returns integer
+language plpgsql volatile
+as $$
+declare
+    v_last bigint;
+begin
+    select coalesce(max(e.event_id), 0) into v_last from msg_event e;
+    insert into msg_event (event_id, target, kind, flid, state_version, message_id, payload, created_at)
+    select v_last + n.ord, n.target, n.kind, n.flid, n.state_version, p_message_id, n.payload, p_now
+      from unnest(p_entries) with ordinality as n (target, kind, flid, state_version, payload, ord);
+    return coalesce(cardinality(p_entries), 0);
+end;
+$$;
+
+comment on function _add_events(bigint, outbox_entry[], timestamptz) is 'Adds events to the outbox in the given order; ids without gaps, under the lock row (D41).';
+revoke all on function _add_events(bigint, outbox_entry[], timestamptz) from public;

@@ -1,0 +1,40 @@
+-- ================================================================================================
+-- acknowledge_state_loss
+-- Purpose   : Way out of MX901 when no restore is possible.
+-- Params    : p_operator, p_reason: kept in operator_audit
+--             p_now: clock, null = clock_timestamp()
+-- Returns   : {"lost", "list_rows"}
+-- Errors    : MX001 operator or reason missing
+-- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
+-- Reads     : schd_gen_flid, flight_schd, flight_tombstone
+-- Writes    : schd_gen_flid, pipeline_lock, operator_audit
+-- Called by : operators
+-- Sources   : D25, US-03/8
+-- Oracle    : msgx_ops.acknowledge_state_loss
+-- ================================================================================================
+create or replace function acknowledge_state_loss(p_operator text, p_reason text, p_now timestamptz) returns jsonb
+language plpgsql volatile security definer
+as $$
+declare
+    v_now    timestamptz := coalesce(p_now, clock_timestamp());
+    v_detail jsonb;
+begin
+    if coalesce(trim(p_operator), '') = '' or coalesce(trim(p_reason), '') = '' then
+        perform _raise('MX001', 'acknowledge_state_loss needs the operator and the reason', null);
+    end if;
+    perform 1 from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
+    v_detail := jsonb_build_object(
+        'lost', (select count(*) from _lost_members(null)),
+        'list_rows', (select count(*) from schd_gen_flid));
+    delete from schd_gen_flid;
+    -- Versions may have gone back with the lost rows: a new epoch makes consumers order correctly.
+    update pipeline_lock set epoch = epoch + 1 where name = 'FLIGHT_SCHD_WRITER';
+    insert into operator_audit (done_at, action, operator, session_name, reason, detail)
+    values (v_now, 'acknowledge_state_loss', left(p_operator, 200), session_user, left(p_reason, 1000), v_detail);
+    return v_detail;
+end;
+$$;
+
+comment on function acknowledge_state_loss(text, text, timestamptz) is 'Accepts that flight rows were lost: empties the lists so that the next plans rebuild (D25).';
+revoke all on function acknowledge_state_loss(text, text, timestamptz) from public;
+grant execute on function acknowledge_state_loss(text, text, timestamptz) to :"operator";
