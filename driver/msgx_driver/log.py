@@ -69,7 +69,7 @@ class JsonFormatter(logging.Formatter):
             # The first line only: the lines after it are where databases quote the values they refused.
             first = next(iter(str(error).splitlines()), "")
             line["error"] = redact(f"{type(error).__name__}: {first}")
-            line["traceback"] = "".join(traceback.format_tb(frames))
+            line["traceback"] = redact("".join(traceback.format_tb(frames)))
         return json.dumps(line, ensure_ascii=True, separators=(",", ":"), default=str)
 
 

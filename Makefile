@@ -1,0 +1,44 @@
+# Entry points for developers and CI; works with GNU make 3.81. `make help` lists them.
+# Needs nothing but Python 3.11 or newer; `make test` also needs PostgreSQL (see scripts/prerequisites.sh).
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+HOME_DIR := $(CURDIR)/.msgx
+
+.DEFAULT_GOAL := help
+.PHONY: help setup replay test lint clean
+
+help:
+	@echo 'make setup    install the driver and its tools into $(VENV)'
+	@echo 'make replay   run the example day in examples/ on an embedded PostgreSQL'
+	@echo 'make test     run every test'
+	@echo 'make lint     check form and types: ruff, mypy, sqlfluff'
+	@echo 'make clean    remove $(VENV), caches and the embedded database of make replay'
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	sh scripts/prerequisites.sh setup
+	"$$(sh scripts/prerequisites.sh python)" -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,dev]'
+	touch $@
+
+replay: setup
+	MSGX_HOME="$(HOME_DIR)" $(BIN)/msgx-driver replay --expect examples/expected.json examples/day
+
+test:
+	sh scripts/prerequisites.sh test
+	$(MAKE) --no-print-directory setup
+	$(BIN)/pytest driver/tests
+
+lint: setup
+	$(BIN)/ruff check driver
+	$(BIN)/ruff format --check driver
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint --disable-progress-bar sql migrations
+
+clean:
+	if [ -x $(BIN)/python ]; then $(BIN)/python -m msgx_driver.embedded remove "$(HOME_DIR)"; fi
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find driver -name __pycache__ -type d -prune -exec rm -rf {} +
