@@ -20,6 +20,8 @@ from msgx_driver.wire.encodings import BLANK, EncodingError, decode_text
 from msgx_driver.wire.fields import FieldCatalogue, FieldSpec
 
 MAX_DEPTH: Final = 20
+# Before META has been read a deeper element does not end the pass, but expat keeps every open element.
+_DEPTH_BEFORE_META = 1000
 MAX_FLID: Final = 20
 MAX_REASON_BYTES: Final = 4096
 
@@ -221,6 +223,8 @@ class _Reader:
         except (EntitiesForbidden, ExternalReferenceForbidden):
             return DecodeError("entities and external references are not accepted")
         finally:
+            # Expat hands out the text it still holds when its handler changes; this pass takes no more.
+            self._skip = -1
             expat.StartElementHandler = expat.EndElementHandler = expat.CharacterDataHandler = None
         return None
 
@@ -248,7 +252,10 @@ class _Reader:
         if not self._skip:
             self._on_start(self, tag, attrs)
         elif self._depth > MAX_DEPTH:
-            self._fail_late(f"elements are nested deeper than {MAX_DEPTH}")
+            rule = f"elements are nested deeper than {MAX_DEPTH}"
+            if self._depth > _DEPTH_BEFORE_META:
+                self._fail(rule)
+            self._fail_late(rule)
 
     def _end(self, _tag: str) -> None:
         if not self._skip:
