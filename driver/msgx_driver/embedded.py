@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -420,6 +421,8 @@ class PostgresServer:
             try:
                 wait_until(attempt, timeout=self._lock_timeout, clock=self._clock, what="the gate")
             except MsgxError as e:
+                if e.exit_code is not ExitCode.UNREACHABLE:
+                    raise
                 holder = (self._base / "gate").read_text(errors="replace") or "an unknown process"
                 raise MsgxError(
                     f"the embedded server below {self._base} is being started or stopped by {holder}"
@@ -517,11 +520,12 @@ class PostgresServer:
 
     def _initialise(self) -> None:
         """Make the database cluster: under another name first, so that half of one never counts."""
-        new = self.folder / "data.new"
+        # And under a name of its own: an initdb whose command was killed may still be at work beside us.
+        for old in self.folder.glob("data.new-*"):
+            shutil.rmtree(old, ignore_errors=True)
         locales = ("C",) if sys.platform == "darwin" else ("C.UTF-8", "C")
         for locale in locales:
-            if new.is_dir():
-                shutil.rmtree(new)
+            new = self.folder / f"data.new-{uuid.uuid4().hex}"
             command = [str(self.bindir / "initdb"), "-D", str(new), "-U", "postgres", "-A", "trust"]
             command += ["-E", "UTF8", f"--locale={locale}"]
             output = self._base / "command.log"
@@ -888,13 +892,17 @@ def _tail(log: Path, start: int = 0) -> str:
             ]
     except OSError:
         lines = []
-    telling = [line for line in lines if re.search(r"FATAL|PANIC|ERROR|error:|[Nn]o space|cannot", line)]
+    telling = [
+        line
+        for line in lines
+        if re.search(r"FATAL|PANIC|ERROR|error:|[Nn]o space|cannot|could not|invalid", line)
+    ]
     chosen = (telling or lines or ["no message"])[-1 if not telling else 0]
     return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", chosen)
 
 
 def _main(arguments: Sequence[str]) -> int:
-    if len(arguments) != 2 or arguments[0] != "remove":
+    if len(arguments) != 2 or arguments[0] != "remove" or not arguments[1]:
         sys.stderr.write("usage: python -m msgx_driver.embedded remove HOME\n")
         return ExitCode.USAGE
     try:

@@ -20,7 +20,7 @@ from msgx_driver.clock import Clock, SystemClock, wait_until
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.resources import migrations_dir, sql_dir
 
-__all__ = ["Script", "Scripts", "Step", "migrate_status", "migrate_up"]
+__all__ = ["Script", "Scripts", "Step", "migrate_status", "migrate_up", "pending_migrations"]
 
 LOCK_SECONDS = 60.0
 
@@ -157,9 +157,7 @@ def _record(conn: psycopg.Connection[Any], kind: str, script: Script) -> None:
     )
 
 
-def _compare(
-    conn: psycopg.Connection[Any], schema: str, scripts: Scripts
-) -> list[tuple[str, Script, str]]:
+def _compare(conn: psycopg.Connection[Any], schema: str, scripts: Scripts) -> list[tuple[str, Script, str]]:
     applied: dict[str, str] = {}
     table = sql.Identifier(schema, "schema_history")
     row = conn.execute("select to_regclass(%s) is not null", (f"{schema}.schema_history",)).fetchone()
@@ -188,3 +186,12 @@ def _render(text: str, schema: str, conn: psycopg.Connection[Any]) -> bytes:
         return quoted.as_string(conn)
 
     return re.sub(r""":(["'])(schema|owner|driver|operator|report)\1""", value, text).encode()
+
+
+def pending_migrations(conn: psycopg.Connection[Any], schema: str) -> list[str]:
+    """Names of shipped versioned migrations that are not applied; unknown newer ones do not matter (expand/contract)."""
+    return [
+        script.name
+        for kind, script, state in _compare(conn, schema, Scripts.load())
+        if kind == "versioned" and state == "pending"
+    ]

@@ -1,0 +1,98 @@
+"""Command line `msgx-driver`: data on stdout, logs and progress on stderr, exit codes of contract §6."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from types import FrameType
+
+import click
+import psycopg
+
+from msgx_driver import __version__
+from msgx_driver.cli.admin import config, migrate, settings
+from msgx_driver.cli.replay import replay
+from msgx_driver.cli.show import dead, flights, status
+from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.log import redact
+from msgx_driver.store import stop_error
+
+__all__ = ["cli", "main"]
+
+log = logging.getLogger(__name__)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="msgx-driver")
+def cli() -> None:
+    """Airport SIS (AODB) messages into the one authoritative flight state.
+
+    Without --db an embedded PostgreSQL server is used; its data lies in $MSGX_HOME.
+    """
+
+
+for command in (replay, migrate, status, flights, dead, settings, config):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point; never ends with a traceback."""
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except MsgxError as e:
+        return _explain(e)
+    except click.ClickException as e:
+        e.show()
+        return e.exit_code
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _explain(MsgxError("interrupted", hint="nothing is lost; the same command continues"))
+    except BrokenPipeError:
+        # The reader of stdout has gone; the interpreter must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.UNEXPECTED)
+    except psycopg.Error as e:
+        return _explain(_database_error(e))
+    except Exception as e:
+        log.debug("unexpected error", exc_info=True)
+        return _explain(
+            MsgxError(
+                f"unexpected error: {type(e).__name__}: {redact(str(e))}",
+                hint="run again with --log-level DEBUG for the place in the code, and report it",
+            )
+        )
+    return int(ExitCode.OK)
+
+
+def _database_error(error: psycopg.Error) -> MsgxError:
+    stop = stop_error(error)
+    if stop is not None:
+        return stop
+    text = error.diag.message_primary or str(error)
+    if error.sqlstate == "42501":
+        return MsgxError(
+            f"this role has not the right: {text}",
+            exit_code=ExitCode.CONFIG,
+            hint="grant it the role <schema>_driver or <schema>_operator",
+        )
+    return MsgxError(f"database error {error.sqlstate}: {text}")
+
+
+def _explain(error: MsgxError) -> int:
+    click.echo(f"msgx-driver: {error}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)
+    return int(error.exit_code)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

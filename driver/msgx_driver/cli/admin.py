@@ -1,0 +1,94 @@
+"""Commands that install and configure: migrate, settings, config."""
+
+from __future__ import annotations
+
+import click
+
+from msgx_driver.cli.session import Session, common_options, print_json
+from msgx_driver.cli.tables import print_table
+from msgx_driver.clock import SystemClock
+from msgx_driver.migrate import migrate_status, migrate_up
+from msgx_driver.store import connect
+
+
+@click.group()
+def migrate() -> None:
+    """Install or upgrade the schema."""
+
+
+@migrate.command("up")
+@common_options
+def migrate_up_command(**common: str | None) -> None:
+    """Apply what is pending: versioned migrations once, procedures and views when their text changed."""
+    session = Session.start(**common)
+    with session.conninfo() as conninfo, connect(conninfo) as conn:
+        applied = migrate_up(conn, session.schema, SystemClock())
+    for name in applied:
+        click.echo(f"applied {name}")
+    click.echo(f"schema {session.schema}: {len(applied)} files applied")
+
+
+@migrate.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def migrate_status_command(as_json: bool, **common: str | None) -> None:
+    """Show which files are applied, pending or changed."""
+    session = Session.start(**common)
+    with session.conninfo() as conninfo, connect(conninfo) as conn:
+        steps = migrate_status(conn, session.schema)
+    if as_json:
+        print_json([{"kind": s.kind, "name": s.name, "state": s.state} for s in steps])
+        return
+    print_table(
+        f"Schema {session.schema}", ["kind", "file", "state"], [(s.kind, s.name, s.state) for s in steps]
+    )
+
+
+@click.group()
+def settings() -> None:
+    """Rules that can be chosen (docs/decisions.md)."""
+
+
+@settings.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def settings_list(as_json: bool, **common: str | None) -> None:
+    """All settings with value, default and meaning."""
+    with Session.start(**common).store() as store:
+        rows = store.settings()
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        "Settings",
+        ["name", "value", "default", "allowed", "meaning"],
+        [(r["name"], r["value"], r["default_value"], r["pattern"], r["description"]) for r in rows],
+    )
+
+
+@settings.command("set")
+@click.argument("name")
+@click.argument("value")
+@common_options
+def settings_set(name: str, value: str, **common: str | None) -> None:
+    """Change one setting; the next message uses it."""
+    with Session.start(**common).store() as store:
+        store.set_setting(name, value)
+        click.echo(f"{name} = {store.setting(name)}")
+
+
+@click.group()
+def config() -> None:
+    """Configuration of this driver."""
+
+
+@config.command("show")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def config_show(as_json: bool, **common: str | None) -> None:
+    """Effective values and where they come from; secrets are masked."""
+    rows = Session.start(**common).config.describe()
+    if as_json:
+        print_json([{"key": key, "value": value, "source": source} for key, value, source in rows])
+        return
+    print_table("Configuration", ["key", "value", "source"], rows)

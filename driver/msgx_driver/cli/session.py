@@ -1,0 +1,120 @@
+"""What every command shares: options, configuration, logs and an open store."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from msgx_driver.clock import SystemClock
+from msgx_driver.config import Config, dsn_has_password, load_config
+from msgx_driver.embedded import default_home, embedded_server
+from msgx_driver.log import setup_logging
+from msgx_driver.migrate import migrate_up
+from msgx_driver.store import Store, connect
+
+__all__ = ["Session", "common_options", "print_json"]
+
+log = logging.getLogger(__name__)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def common_options(function: F) -> F:
+    """Add --config, --db, --schema and --log-level."""
+    for option in (
+        click.option(
+            "--log-level",
+            type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
+            help="Smallest level of the JSON log lines on stderr.",
+        ),
+        click.option("--schema", help="Schema of the airport (default msgx)."),
+        click.option(
+            "--db",
+            metavar="DSN",
+            help="PostgreSQL connection string or URI; without it an embedded server is used.",
+        ),
+        click.option(
+            "--config", "config_file", metavar="FILE", help="Configuration file (default ./msgx.toml)."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class Session:
+    """Configuration of one command; `store()` opens the database."""
+
+    config: Config
+
+    @classmethod
+    def start(
+        cls,
+        config_file: str | None,
+        db: str | None,
+        schema: str | None,
+        log_level: str | None,
+    ) -> Session:
+        """Load the configuration and set up the logs; only warnings are logged when nobody chose a level."""
+        config = load_config(
+            config_file, {"database.dsn": db, "database.schema": schema, "log.level": log_level}
+        )
+        setup_logging(config.log.level or "WARNING")
+        if db and dsn_has_password(db):
+            log.warning(
+                "a password on the command line is visible to others; use MSGX_DATABASE__DSN or a passfile"
+            )
+        return cls(config)
+
+    @property
+    def schema(self) -> str:
+        """Schema of the airport."""
+        return self.config.database.schema
+
+    @contextlib.contextmanager
+    def conninfo(self) -> Iterator[str]:
+        """The connection string; starts the embedded server where no database is configured."""
+        if self.config.database.dsn is not None:
+            yield self.config.database.conninfo()
+            return
+        home = Path(os.environ.get("MSGX_HOME") or default_home())
+        with embedded_server(home) as server:
+            yield server.dsn
+
+    @contextlib.contextmanager
+    def store(self) -> Iterator[Store]:
+        """An open store whose schema fits; the embedded one is migrated first, a given one never."""
+        with self.conninfo() as conninfo:
+            if self.config.database.dsn is None:
+                with connect(conninfo) as conn:
+                    migrate_up(conn, self.schema, SystemClock())
+            with Store.open(conninfo, self.schema) as store:
+                store.check_contract(self.migrate_command())
+                yield store
+
+    def migrate_command(self) -> str:
+        """The command that installs or upgrades the schema, without secrets."""
+        schema = "" if self.schema == "msgx" else f" --schema {self.schema}"
+        db = " --db DSN" if "database.dsn" in self.config.sources else ""
+        return f"msgx-driver migrate up{db}{schema}"
+
+
+def print_json(value: object) -> None:
+    """Write a value to stdout as one line of JSON; instants as RFC 3339 in UTC."""
+
+    def plain(item: object) -> str:
+        if isinstance(item, datetime):
+            return item.isoformat().replace("+00:00", "Z")
+        if isinstance(item, date):
+            return item.isoformat()
+        raise TypeError(type(item).__name__)
+
+    click.echo(json.dumps(value, ensure_ascii=False, sort_keys=True, default=plain))

@@ -1,0 +1,108 @@
+"""Commands that read: status, flights, dead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from msgx_driver.cli.session import Session, common_options, print_json
+from msgx_driver.cli.tables import console, print_table
+from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.wire.canonical import canonical_json
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def status(as_json: bool, **common: str | None) -> None:
+    """Queue, head, flights and pending work."""
+    with Session.start(**common).store() as store:
+        queue = store.rows("queue_status")
+        head = next(iter(store.rows("queue_head")), None)
+        counts = store.rows("counts")[0]
+    if as_json:
+        print_json({"queue": {r["status"]: r["messages"] for r in queue}, "head": head, **counts})
+        return
+    print_table(
+        "Queue", ["status", "messages", "first id", "last id", "oldest"], [tuple(r.values()) for r in queue]
+    )
+    if head is not None:
+        print_table("Head", list(head), [tuple(head.values())])
+    print_table("Store", list(counts), [tuple(counts.values())])
+
+
+@click.command()
+@click.argument("flids", nargs=-1, metavar="[FLID...]")
+@common_options
+def flights(flids: tuple[str, ...], **common: str | None) -> None:
+    """Whole states as they go to Kafka: a JSON array, all flights or the named ones."""
+    with Session.start(**common).store() as store:
+        found = store.projections(flids or None)
+    missing = sorted(set(flids) - {str(f["FLID"]) for f in found})
+    if missing:
+        raise MsgxError(
+            f"no flight {', '.join(missing)} in schema {store.schema}",
+            exit_code=ExitCode.NOT_FOUND,
+            hint="msgx-driver flights lists all",
+        )
+    click.echo("[" + ",\n".join(canonical_json(f) for f in found) + "]")
+
+
+@click.group()
+def dead() -> None:
+    """Refused messages: why, and the bytes as received."""
+
+
+@dead.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def dead_list(as_json: bool, **common: str | None) -> None:
+    """All DEAD messages with their reasons."""
+    with Session.start(**common).store() as store:
+        rows = store.rows("dead_list")
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        f"DEAD messages ({len(rows)})",
+        ["id", "kind", "class", "attempts", "bytes", "reason"],
+        [(r["message_id"], _kind(r), _error(r), r["attempts"], r["bytes"], r["reason"]) for r in rows],
+    )
+
+
+@dead.command("show")
+@click.argument("message_id", type=click.IntRange(min=1), metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def dead_show(message_id: int, as_json: bool, **common: str | None) -> None:
+    """One DEAD message: META, class, reason and the original bytes."""
+    with Session.start(**common).store() as store:
+        rows = store.rows("dead_show", message_id=message_id)
+    if not rows:
+        raise MsgxError(
+            f"message {message_id} is not DEAD in schema {store.schema}",
+            exit_code=ExitCode.NOT_FOUND,
+            hint="msgx-driver dead list shows which are",
+        )
+    row = rows[0]
+    # Bytes that are no UTF-8 are shown escaped, never replaced.
+    row["payload"] = (row["payload"] or b"").decode("utf-8", "backslashreplace")
+    if as_json:
+        print_json(row)
+        return
+    payload = row.pop("payload")
+    for name, value in row.items():
+        click.echo(f"{name:<17} {'' if value is None else value}")
+    out = console()
+    out.rule("payload")
+    out.out("".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in payload), highlight=False)
+
+
+def _kind(row: dict[str, Any]) -> str:
+    return f"{row['type'] or '?'}/{row['styp'] or '?'}"
+
+
+def _error(row: dict[str, Any]) -> str:
+    last = row["last_error_class"]
+    return str(row["error_class"]) + (f"/{last}" if last and last != row["error_class"] else "")

@@ -1,0 +1,1 @@
+"""The loops of the driver: each retries what lies outside the commit."""

@@ -1,0 +1,106 @@
+-- Every statement the driver sends, by name. Parameters are bound, never spliced; the schema comes from search_path.
+
+-- name: use_schema
+-- Just-in-time compilation costs each short call far more than it saves.
+select set_config('search_path', %(schema)s, false), set_config('jit', 'off', false);
+
+-- name: inspect_schema
+select to_regnamespace(%(schema)s) is not null as present,
+       coalesce(has_schema_privilege(to_regnamespace(%(schema)s), 'usage'), false) as usable,
+       to_regproc(%(schema)s || '.contract_version') is not null as installed,
+       coalesce(has_function_privilege(
+           to_regprocedure(%(schema)s || '.process_message(bigint, jsonb, timestamptz)'), 'execute'), false) as permitted,
+       current_user::text as username;
+
+-- name: contract_version
+select contract_version();
+
+-- name: field_catalogue
+select tag, kind, seq_tag, max_items, attrs from field_catalogue();
+
+-- name: foreign_cursor
+select source from inbox_cursor where source <> %(source)s order by source limit 1;
+
+-- name: highest_id
+select coalesce(max(message_id), 0) from proc_state;
+
+-- name: enqueue_messages
+select enqueue_messages(%(source)s, %(ids)s, %(payloads)s, %(encodings)s, null, %(now)s);
+
+-- name: next_message
+select message_id, attempts, due, next_attempt_at, payload, encoding from next_message(%(now)s);
+
+-- name: process_message
+select process_message(%(message_id)s, %(command)s, %(now)s);
+
+-- name: record_failure
+select record_failure(%(message_id)s, %(meta)s, %(payload)s, %(sqlstate)s, %(error_class)s, %(reason)s, %(now)s);
+
+-- name: acquire_writer
+select acquire_writer(%(now)s);
+
+-- name: release_writer
+select release_writer(%(now)s);
+
+-- name: preview_events
+select target, kind, flid, event_id, message_id, state_version, updated_at, epoch, value from preview_events();
+
+-- name: flight_projection
+select flight_projection(%(flids)s);
+
+-- name: count_status
+select status, count(*) from proc_state where message_id = any (%(ids)s) group by status;
+
+-- name: count_effects
+select (select count(*) from flight_schd_display) as flights,
+       (select count(*) from msg_event e where e.kind = 'TOMBSTONE' and e.message_id = any (%(ids)s)) as deleted,
+       (select count(*) from msg_event e where e.message_id = any (%(ids)s)) as events;
+
+-- name: refused
+select message_id, status, error_class, last_error_class, reason
+  from proc_state
+ where message_id = any (%(ids)s) and status in ('DEAD', 'FAILED')
+ order by message_id;
+
+-- name: board
+select flid, coalesce(alcd, '') || coalesce(flno, '') as flight, mvin, fday, coalesce(sodt, std) as scheduled, estt, actt,
+       stnd, concat_ws(' ', gate1, gate2) as gates, concat_ws(' ', counter1, counter2) as counters, belt1,
+       concat_ws(' ', case when cncl is not null then 'cancelled' end, case when delays > 0 then 'delay ' || coalesce(delay_code1, '') end,
+                 case when maid is not null then 'shared, main ' || maid end, remc) as remark
+  from flight_schd_display
+ order by fday nulls last, coalesce(sodt, std), flid
+ limit %(limit)s;
+
+-- name: queue_status
+select status, messages, first_id, last_id, oldest_enqueued_at from queue_status order by status;
+
+-- name: queue_head
+select message_id, status, type, styp, attempts, error_class, reason, next_attempt_at, waiting from queue_head;
+
+-- name: counts
+select (select count(*) from flight_schd_display) as flights,
+       (select count(*) from snapshot_ledger) as plans,
+       (select count(*) from msg_event where status = 'PENDING') as events_pending,
+       (select count(*) from backfill_todo) as backfill_pending,
+       (select count(*) from consistency_check) as anomalies;
+
+-- name: dead_list
+select message_id, processed_at, sndr, type, styp, seqn, error_class, last_error_class, attempts, bytes, reason
+  from dead_letter
+ order by message_id;
+
+-- name: dead_show
+select d.message_id, d.received_at, d.processed_at, d.sndr, d.type, d.styp, d.seqn, d.dttm, d.error_class, d.last_error_class,
+       d.attempts, d.reason, d.encoding, d.bytes, r.payload
+  from dead_letter d
+  left join message_raw r on r.message_id = d.message_id
+ where d.message_id = %(message_id)s;
+
+-- name: settings
+select name, value, default_value, pattern, description, changed_at, changed_by from setting order by name;
+
+-- name: setting_value
+select value from setting where name = %(name)s;
+
+-- name: set_setting
+select set_setting(%(name)s, %(value)s, %(now)s);

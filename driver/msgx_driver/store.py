@@ -1,0 +1,282 @@
+"""The driver's one door to PostgreSQL: named statements, one method per call of the engine (contract §4).
+
+Errors of the connection become MsgxError UNREACHABLE; errors that say "this caller or this schema is wrong" become the
+exit code of their SQLSTATE; what concerns one message stays a psycopg.Error for the pump to record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.migrate import pending_migrations
+from msgx_driver.wire.fields import FieldCatalogue, FieldSpec
+
+__all__ = ["CONTRACT_VERSION", "Head", "Store", "stop_error"]
+
+CONTRACT_VERSION: Final = 1
+_STOP_EXIT: Final = {
+    "MX0": ExitCode.UNEXPECTED,
+    "MX3": ExitCode.SCHEMA,
+    "MX4": ExitCode.OTHER_WRITER,
+    "MX9": ExitCode.INVARIANT,
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of the queue: smallest id in PENDING or FAILED, with its bytes (FS-4.1-1)."""
+
+    message_id: int
+    attempts: int
+    due: bool
+    next_attempt_at: datetime | None
+    payload: bytes
+    encoding: str
+
+
+@cache
+def _queries() -> Mapping[str, str]:
+    text = resources.files("msgx_driver").joinpath("queries.sql").read_text("utf-8")
+    parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def stop_error(error: psycopg.Error) -> MsgxError | None:
+    """Return the MsgxError with which the driver has to stop, or None when the error concerns one message only."""
+    state = error.sqlstate or ""
+    code = _STOP_EXIT.get(state[:3])
+    if code is not None:
+        hint = error.diag.message_hint
+        return MsgxError(
+            error.diag.message_primary or str(error), exit_code=code, hint=f"see {hint}" if hint else None
+        )
+    return None
+
+
+class Store:
+    """One connection with the schema of one airport."""
+
+    def __init__(self, conn: psycopg.Connection[Any], schema: str) -> None:
+        self.conn = conn
+        self.schema = schema
+        self._one("use_schema", schema=schema)
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, conninfo: str, schema: str) -> Iterator[Store]:
+        """Connect in autocommit, UTF-8; raises MsgxError UNREACHABLE."""
+        with connect(conninfo) as conn:
+            yield cls(conn, schema)
+
+    def check_contract(self, migrate_command: str) -> None:
+        """Refuse a schema that is missing (SCHEMA), older or newer than this driver (SCHEMA), or not permitted (CONFIG)."""
+        row = self._dict("inspect_schema", schema=self.schema)[0]
+        hint = f"run: {migrate_command}"
+        if not row["present"]:
+            raise MsgxError(
+                f"schema {self.schema} is not in this database", exit_code=ExitCode.SCHEMA, hint=hint
+            )
+        if not row["usable"] or (row["installed"] and not row["permitted"]):
+            raise MsgxError(
+                f"role {row['username']} may not use schema {self.schema}: it is no member of {self.schema}_driver",
+                exit_code=ExitCode.CONFIG,
+                hint=f'as an administrator: grant {self.schema}_driver to "{row["username"]}"',
+            )
+        found = self._one("contract_version")[0] if row["installed"] else None
+        if found != CONTRACT_VERSION:
+            raise MsgxError(
+                f"schema {self.schema} has contract version {found}, this driver needs {CONTRACT_VERSION}",
+                exit_code=ExitCode.SCHEMA,
+                hint=hint,
+            )
+        pending = pending_migrations(self.conn, self.schema)
+        if pending:
+            raise MsgxError(
+                f"schema {self.schema} is older than this driver: migration {pending[0]} is not applied",
+                exit_code=ExitCode.SCHEMA,
+                hint=hint,
+            )
+
+    def catalogue(self) -> FieldCatalogue:
+        """Read the tags a record may carry."""
+        return {
+            tag: FieldSpec(tag, kind, seq_tag, max_items, frozenset(attrs))
+            for tag, kind, seq_tag, max_items, attrs in self._all("field_catalogue")
+        }
+
+    def setting(self, name: str) -> str:
+        """Value of a setting; MsgxError SCHEMA when the schema has none of that name."""
+        rows = self._all("setting_value", name=name)
+        if not rows:
+            raise MsgxError(
+                f"schema {self.schema} has no setting {name}",
+                exit_code=ExitCode.SCHEMA,
+                hint="run msgx-driver migrate up",
+            )
+        return str(rows[0][0])
+
+    def settings(self) -> list[dict[str, Any]]:
+        """All settings with default, pattern and description, by name."""
+        return self._dict("settings")
+
+    def set_setting(self, name: str, value: str, now: datetime | None = None) -> None:
+        """Change one setting; MsgxError USAGE for an unknown name or value (MX003)."""
+        try:
+            self._one("set_setting", name=name, value=value, now=now)
+        except psycopg.Error as e:
+            if e.sqlstate == "MX003":
+                raise MsgxError(
+                    e.diag.message_primary or str(e),
+                    exit_code=ExitCode.USAGE,
+                    hint="msgx-driver settings list shows names and allowed values",
+                ) from e
+            raise
+
+    def foreign_cursor(self, source: str) -> str | None:
+        """Name of a mailbox whose cursor lives in this schema, if any."""
+        rows = self._all("foreign_cursor", source=source)
+        return str(rows[0][0]) if rows else None
+
+    def highest_id(self) -> int:
+        """Highest message id in the schema, 0 when there is none."""
+        return int(self._one("highest_id")[0])
+
+    def enqueue(
+        self, source: str, messages: Sequence[tuple[int, bytes, str]], now: datetime | None = None
+    ) -> dict[str, int]:
+        """Enqueue (id, payload, encoding) rows; returns {"new", "known"}; psycopg.Error MX202 for other bytes."""
+        ids, payloads, encodings = zip(*messages, strict=True)
+        row = self._one(
+            "enqueue_messages",
+            source=source,
+            ids=list(ids),
+            payloads=list(payloads),
+            encodings=list(encodings),
+            now=now,
+        )
+        return dict(row[0])
+
+    def acquire_writer(self, now: datetime | None = None) -> dict[str, Any]:
+        """Become the one writer; psycopg.Error MX402 when another session is, MX901 when state is lost."""
+        return dict(self._one("acquire_writer", now=now)[0])
+
+    def release_writer(self, now: datetime | None = None) -> bool:
+        """Give the write right back."""
+        return bool(self._one("release_writer", now=now)[0])
+
+    def next_message(self, now: datetime | None = None) -> Head | None:
+        """The head of the queue, due or not; None when the queue is empty."""
+        rows = self._all("next_message", now=now)
+        return Head(*rows[0]) if rows else None
+
+    def process_message(
+        self, message_id: int, command: Mapping[str, Any], now: datetime | None = None
+    ) -> dict[str, Any]:
+        """One message, one transaction; returns the outcome, raises psycopg.Error after a rollback."""
+        return dict(self._one("process_message", message_id=message_id, command=Jsonb(command), now=now)[0])
+
+    def record_failure(
+        self,
+        message_id: int,
+        *,
+        command: Mapping[str, Any] | None = None,
+        sqlstate: str | None = None,
+        error_class: str | None = None,
+        reason: str,
+        now: datetime | None = None,
+    ) -> dict[str, Any]:
+        """Book a failed attempt (D14, D31); returns the outcome with "action": next, retry or stop."""
+        meta = None if command is None else command.get("meta")
+        payload = None if command is None else {k: v for k, v in command.items() if k != "meta"}
+        row = self._one(
+            "record_failure",
+            message_id=message_id,
+            meta=None if meta is None else Jsonb(meta),
+            payload=None if payload is None else Jsonb(payload),
+            sqlstate=sqlstate,
+            error_class=error_class,
+            reason=reason,
+            now=now,
+        )
+        return dict(row[0])
+
+    def preview_events(self) -> list[dict[str, Any]]:
+        """What the relay would deliver now, in order; nothing is marked."""
+        return self._dict("preview_events")
+
+    def projections(self, flids: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Whole states of the named flights, or of all, by FLID."""
+        return [
+            row[0] for row in self._all("flight_projection", flids=None if flids is None else list(flids))
+        ]
+
+    def counts_of(self, ids: Sequence[int]) -> dict[str, int]:
+        """Messages of these ids by status, and flights, deletions and events."""
+        counts = {str(status): int(n) for status, n in self._all("count_status", ids=list(ids))}
+        return counts | self._dict("count_effects", ids=list(ids))[0]
+
+    def rows(self, query: str, /, **params: Any) -> list[dict[str, Any]]:
+        """Rows of a reading statement for display, by its name in queries.sql."""
+        return self._dict(query, **params)
+
+    def _all(self, query: str, /, **params: Any) -> list[tuple[Any, ...]]:
+        try:
+            return self.conn.execute(_queries()[query].encode(), params).fetchall()
+        except psycopg.Error as e:
+            self._raise_if_lost(e)
+            raise
+
+    def _one(self, query: str, /, **params: Any) -> tuple[Any, ...]:
+        return self._all(query, **params)[0]
+
+    def _dict(self, query: str, /, **params: Any) -> list[dict[str, Any]]:
+        try:
+            with self.conn.cursor(row_factory=dict_row) as cursor:
+                return cursor.execute(_queries()[query].encode(), params).fetchall()
+        except psycopg.Error as e:
+            self._raise_if_lost(e)
+            raise
+
+    def _raise_if_lost(self, error: psycopg.Error) -> None:
+        # A session that ended takes its write right along: nothing may go on over a new connection.
+        if self.conn.broken or self.conn.closed:
+            raise unreachable(error) from error
+
+
+def unreachable(error: psycopg.Error) -> MsgxError:
+    """MsgxError UNREACHABLE in one line, with the first line of what the client library said."""
+    lines = str(error).strip().splitlines() or ["no answer"]
+    return MsgxError(
+        f"the database does not answer: {lines[0]}",
+        exit_code=ExitCode.UNREACHABLE,
+        hint="check --db, MSGX_DATABASE__DSN and that the server runs; the same command continues",
+    )
+
+
+@contextlib.contextmanager
+def connect(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection in autocommit, UTF-8, named msgx-driver; raises MsgxError UNREACHABLE."""
+    try:
+        conn = psycopg.connect(
+            conninfo,
+            autocommit=True,
+            connect_timeout=10,
+            client_encoding="UTF8",
+            application_name="msgx-driver",
+        )
+    except psycopg.Error as e:
+        raise unreachable(e) from e
+    with conn:
+        yield conn
