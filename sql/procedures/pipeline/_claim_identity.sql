@@ -30,6 +30,10 @@ begin
     end if;
     select i.* into v_held from message_identity i where i.identity_key = p_key;
     if v_held.message_id = p_message_id then
+        -- record_failure may have bound it before the body could be read.
+        update message_identity
+           set payload_hash = p_hash, dttm = p_dttm
+         where identity_key = p_key and (payload_hash is distinct from p_hash or dttm is distinct from p_dttm);
         return null;
     end if;
     select s.status into v_status from proc_state s where s.message_id = v_held.message_id;

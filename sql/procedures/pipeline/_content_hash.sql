@@ -2,7 +2,7 @@
 -- _content_hash
 -- Purpose   : Tell the same content from other content under one identity.
 -- Params    : p_command: command as in contract 2
--- Returns   : 32 bytes, null for null
+-- Returns   : 32 bytes, null for what is no object
 -- Errors    : none
 -- Locks     : none
 -- Reads     : none
@@ -14,7 +14,7 @@
 create or replace function _content_hash(p_command jsonb) returns bytea
 language sql immutable
 as $$
-    select sha256(convert_to((p_command - 'meta' - 'error')::text, 'UTF8'))
+    select case when jsonb_typeof(p_command) = 'object' then sha256(convert_to((p_command - 'meta' - 'error')::text, 'UTF8')) end
 $$;
 
 comment on function _content_hash(jsonb) is 'SHA-256 of a command without META and without the error of its decoding.';

@@ -1,7 +1,7 @@
 -- ================================================================================================
 -- record_failure
 -- Purpose   : Book the failure of the head in a transaction of its own.
--- Params    : p_message_id: a PENDING or FAILED message
+-- Params    : p_message_id: the head of the queue
 --             p_meta: META as far as it was read, or null
 --             p_payload: the command without META, or null; binds the identity
 --             p_sqlstate: SQLSTATE of the error, null when the driver itself refused
@@ -9,7 +9,7 @@
 --             p_reason: message, tag, FLID, rule; cleaned and cut to 4000
 --             p_now: clock, null = clock_timestamp()
 -- Returns   : {"status", "attempts", "action": next | retry | stop, …}; "already" when it was terminal
--- Errors    : MX001 class or SQLSTATE not recordable; MX002 unknown message; MX401
+-- Errors    : MX001 class or SQLSTATE not recordable; MX002 unknown message, or not the head; MX401, MX902
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : proc_state, error_class, setting
 -- Writes    : proc_state, message_identity
@@ -35,6 +35,12 @@ begin
     end if;
     if v_status not in ('PENDING', 'FAILED') then
         return jsonb_build_object('message_id', p_message_id, 'status', v_status, 'action', 'next', 'already', true);
+    end if;
+    if exists (select 1 from proc_state s
+                where s.status in ('PENDING', 'FAILED') and s.message_id < p_message_id
+                  and s.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER'))
+    then
+        perform _raise('MX002', format('message %s is not the head of the queue; nobody overtakes', p_message_id), null);
     end if;
     if p_class is null then
         select e.* into v_rule from error_class e
