@@ -139,7 +139,7 @@ create table pipeline_lock (
 comment on table pipeline_lock is 'The row every processing transaction locks first (FS-3.2-5), and who may write (OPS-1).';
 comment on column pipeline_lock.name is 'FLIGHT_SCHD_WRITER';
 comment on column pipeline_lock.writer_pid is 'server process of the session that holds the write right';
-comment on column pipeline_lock.writer_started is 'start of that server process; tells a reused pid apart';
+comment on column pipeline_lock.writer_started is 'instant at which it took the right; tells a reused pid apart';
 comment on column pipeline_lock.released_at is 'set by release_writer; null while a writer is active or after it died (D35)';
 comment on column pipeline_lock.epoch is 'generation of the state store; grows when lost state is acknowledged (D25)';
 comment on column pipeline_lock.queue_floor is 'no PENDING or FAILED message has a smaller id; moved in steps so that the head lookup reads few rows';

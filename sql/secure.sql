@@ -23,4 +23,5 @@ grant select on
     flight_schd_display, queue_status, queue_head, dead_letter, backfill_todo, snapshot_ledger,
     ignored_count, duplicate_count, consistency_check
 to :"driver", :"report";
-grant select on setting, setting_history, schema_history, inbox_cursor, proc_state, message_raw, msg_event to :"driver";
+grant select on setting, setting_history, schema_history to :"driver", :"report";
+grant select on inbox_cursor, proc_state, message_raw, msg_event to :"driver";

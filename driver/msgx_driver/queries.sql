@@ -5,12 +5,14 @@
 select set_config('search_path', %(schema)s, false), set_config('jit', 'off', false);
 
 -- name: inspect_schema
-select to_regnamespace(%(schema)s) is not null as present,
-       coalesce(has_schema_privilege(to_regnamespace(%(schema)s), 'usage'), false) as usable,
-       to_regproc(%(schema)s || '.contract_version') is not null as installed,
-       coalesce(has_function_privilege(
-           to_regprocedure(%(schema)s || '.process_message(bigint, jsonb, timestamptz)'), 'execute'), false) as permitted,
-       current_user::text as username;
+select n.oid is not null as present,
+       coalesce(has_schema_privilege(n.oid, 'usage'), false) as usable,
+       p.oid is not null as installed,
+       coalesce(has_function_privilege(p.oid, 'execute'), false) as permitted,
+       current_user::text as username
+  from (select %(schema)s::name as wanted) w
+  left join pg_catalog.pg_namespace n on n.nspname = w.wanted
+  left join pg_catalog.pg_proc p on p.pronamespace = n.oid and p.proname = 'contract_version';
 
 -- name: contract_version
 select contract_version();

@@ -90,7 +90,8 @@ class Store:
             )
         if not row["usable"] or (row["installed"] and not row["permitted"]):
             raise MsgxError(
-                f"role {row['username']} may not use schema {self.schema}: it is no member of {self.schema}_driver",
+                f"role {row['username']} may not use schema {self.schema}:"
+                f" it is no member of {self.schema}_driver",
                 exit_code=ExitCode.CONFIG,
                 hint=f'as an administrator: grant {self.schema}_driver to "{row["username"]}"',
             )

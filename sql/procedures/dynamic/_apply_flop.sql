@@ -22,11 +22,11 @@ declare
     v_next    integer;
     v_batch   jsonb;
     v_changes flight_change[];
-    v_missed  jsonb := '[]';
+    v_missed  jsonb := '[]'::jsonb;
     v_lost    text;
     v_written integer := 0;
     v_created integer := 0;
-    v_entries outbox_entry[] := '{}';
+    v_entries outbox_entry[] := '{}'::outbox_entry[];
     v_events  integer;
 begin
     v_ignored := _check_flights(p_message_id, p_command, p_kind.keys);

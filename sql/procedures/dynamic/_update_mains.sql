@@ -36,7 +36,7 @@ begin
      cross join lateral (select _edit_mafl(f.mafl_text, e.adds, e.removes) as text) n
      where n.text is distinct from f.mafl_text;
     if v_changes is null then
-        return '{}';
+        return '{}'::outbox_entry[];
     end if;
     perform _write_flights(p_message_id, v_changes, _full_dttm(p_meta ->> 'DTTM'), p_now);
     return (select array_agg(e.entry order by c.at, e.ord)

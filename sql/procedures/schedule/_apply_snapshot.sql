@@ -21,12 +21,12 @@ declare
     v_ignored jsonb;
     v_listed  text[];
     v_old     integer;
-    v_goes    text[] := '{}';
-    v_handed  flight_change[] := '{}';
+    v_goes    text[] := '{}'::text[];
+    v_handed  flight_change[] := '{}'::flight_change[];
     v_protect boolean;
-    v_kept    text[] := '{}';
+    v_kept    text[] := '{}'::text[];
     v_changes flight_change[];
-    v_shared  text[] := '{}';
+    v_shared  text[] := '{}'::text[];
     v_older   integer;
     v_ratio   text;
     v_gone    outbox_entry[];

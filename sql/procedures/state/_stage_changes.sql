@@ -18,8 +18,8 @@ create or replace function _stage_changes(p_flights jsonb, p_fday date, p_clear_
 language plpgsql stable
 as $$
 declare
-    v_vals        jsonb := '{}';
-    v_sets        jsonb := '{}';
+    v_vals        jsonb := '{}'::jsonb;
+    v_sets        jsonb := '{}'::jsonb;
     v_empty_clear boolean := false;
     v_changes     flight_change[];
 begin
