@@ -55,7 +55,7 @@ select is(tap.outcome(tap.with_meta(pg_temp.e('F1', '2', '{"SEQN":"100"}'), '{"S
 
 -- The same identity, other content (D15).
 select is(tap.send(pg_temp.e('F1', '9', '{"SEQN":"100"}')) - 'message_id' - 'reason', jsonb_build_object('status', 'SKIPPED', 'duplicate_of', :first_id, 'result', '{"reused_run":1}'::jsonb), 'skip: SKIPPED, counted');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^identity-reused: message [0-9]+ holds the identity of message [0-9]+$', 'the reason is identity-reused');
+select matches(tap.reason(), '^identity-reused: message [0-9]+ holds the identity of message [0-9]+$', 'the reason is identity-reused');
 select is(tap.flight('F1') ->> 'ESTT', '2', 'the flight stays');
 select tap.set('identity.conflict', 'dead');
 select is(tap.outcome(pg_temp.e('F1', '9', '{"SEQN":"100"}')), 'DEAD/MALFORMED', 'dead: DEAD');
@@ -69,7 +69,7 @@ select is(tap.outcome(pg_temp.e('F1', '9', '{"SEQN":"100","DTTM":"20260909080001
 select is(tap.flight('F1') ->> 'ESTT', '9', 'accept_newer: its content is applied');
 select results_eq($$select message_id, dttm::text from message_identity where identity_key = 'AODB|FLOP|ESTT|100'$$, $$values (tap.last_id(), '20260909080001')$$, 'accept_newer: it is the holder now');
 select is(tap.outcome(pg_temp.e('F1', '9', '{"SEQN":"100","DTTM":"20260909090000"}')), 'SKIPPED', 'accept_newer: the same content later is a duplicate');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^duplicate: ', 'accept_newer: plainly');
+select matches(tap.reason(), '^duplicate: ', 'accept_newer: plainly');
 
 -- A holder that has no DTTM.
 select is(tap.outcome(pg_temp.e('F1', '1', '{"SEQN":"300","DTTM":"x"}')), 'SUCCEEDED', 'a message without a full DTTM');

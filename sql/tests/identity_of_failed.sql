@@ -23,16 +23,16 @@ select is((select identity_key::text from proc_state where message_id = :failed)
 update flop_kind set enabled = true, keys = '{ESTT}' where styp = 'MAXP';
 select is(tap.attempt(:failed, pg_temp.e('MAXP', '2')) ->> 'status', 'SUCCEEDED', 'the retry finds its own binding');
 select is(tap.outcome(pg_temp.e('MAXP', '2')), 'SKIPPED', 'a copy is a duplicate');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^duplicate: ', 'a plain one');
+select matches(tap.reason(), '^duplicate: ', 'a plain one');
 update flop_kind set enabled = false where styp = 'MAXP';
 
 -- A copy of a DEAD one.
 select is(tap.outcome(pg_temp.e('MAXP', '3')), 'DEAD/EXHAUSTED MX103', 'a message that dies');
 select tap.last_id() as dead \gset
 select is(tap.send(pg_temp.e('MAXP', '3')) - 'message_id' - 'reason', jsonb_build_object('status', 'SKIPPED', 'duplicate_of', :dead), 'its copy is SKIPPED');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^duplicate-of-dead: message ' || :dead, 'reason duplicate-of-dead');
+select matches(tap.reason(), '^duplicate-of-dead: message ' || :dead, 'reason duplicate-of-dead');
 select is(tap.outcome(pg_temp.e('MAXP', '3') || '{"flights":[{"FLID":"F1","set":{"ESTT":"7"}}]}'), 'SKIPPED', 'other content too');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^duplicate-of-dead: ', 'duplicate-of-dead beats identity-reused');
+select matches(tap.reason(), '^duplicate-of-dead: ', 'duplicate-of-dead beats identity-reused');
 select is((select result from proc_state where message_id = tap.last_id()), null, 'it does not count as reused');
 select is((select count(*) from message_identity where identity_key = 'AODB|FLOP|MAXP|3' and message_id = :dead), 1::bigint, 'the dead one stays the holder');
 select is((select array_agg(kind order by kind) from duplicate_count), array['duplicate', 'duplicate-of-dead'], 'the kinds are counted apart');
@@ -52,7 +52,7 @@ select results_eq($$select message_id, payload_hash from message_identity where 
 select is(tap.attempt(100, pg_temp.e('ESTT', '9')) ->> 'status', 'SUCCEEDED', 'the retry succeeds');
 select is((select payload_hash from message_identity where message_id = 100), (select payload_hash from proc_state where message_id = 100), 'and leaves the hash of what was processed');
 select is(tap.attempt(101, pg_temp.e('ESTT', '9')) ->> 'status', 'SKIPPED', 'a copy');
-select matches((select reason from proc_state where message_id = 101), '^duplicate: ', 'is a plain duplicate, not a reused identity');
+select matches(tap.reason(101), '^duplicate: ', 'is a plain duplicate, not a reused identity');
 select is(record_failure(102, tap.meta('FLOP', 'ESTT') || '{"SEQN":"10"}', '{"flights":[]}', null, 'CODEC_ERROR', 'x', tap.now_of(102)) ->> 'status', 'FAILED', 'CODEC_ERROR');
 select is((select message_id from message_identity where identity_key = 'AODB|FLOP|ESTT|10'), 102::bigint, 'CODEC_ERROR binds');
 select is(record_failure(102, null, null, null, 'MALFORMED', 'x', tap.now_of(102)) ->> 'status', 'DEAD', 'and ends');

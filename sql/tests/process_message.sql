@@ -53,7 +53,7 @@ select is(tap.outcome(tap.flop('estt', tap.rec('F1', '{"ESTT":"1"}'))), 'DEAD/EX
 select is(tap.outcome(tap.schd('DELT', '09SEP26', tap.rec('F1'))), 'DEAD/EXHAUSTED MX103', 'an unknown SCHD subtype is unsupported');
 select is(tap.outcome(tap.with_meta(tap.flop('ADD', tap.rec('F1')), '{"TYPE":"AIRL"}')), 'DEAD/EXHAUSTED MX103', 'reference data is unsupported');
 select is(tap.outcome(tap.with_meta(tap.flop('X', tap.rec('F1')), '{"TYPE":"X"}')), 'DEAD/EXHAUSTED MX103', 'an unknown TYPE is unsupported');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^message [0-9]+: kind X/X is not supported$', 'the reason names message and kind');
+select matches(tap.reason(), '^message [0-9]+: kind X/X is not supported$', 'the reason names message and kind');
 select is(tap.outcome(tap.with_meta(tap.fdel('F1'), '{"TYPE":"FDEL","STYP":"anything"}')), 'SUCCEEDED', 'TYPE FDEL is a deletion whatever its STYP');
 select is(tap.flids(), '{}'::text[], 'the flight is gone');
 
@@ -72,7 +72,7 @@ select is((select count(*) from proc_state where status in ('PENDING', 'FAILED')
 
 -- The body could not be decoded, META could.
 select is(tap.outcome('{"meta":{"SNDR":"A","TYPE":"FLOP","STYP":"ESTT"},"error":{"reason":"tag X: zero among others"}}'), 'DEAD/MALFORMED MX101', 'an error of the body is MALFORMED');
-select matches((select reason from proc_state where message_id = tap.last_id()), '^message [0-9]+: tag X: zero among others$', 'its reason is kept');
+select matches(tap.reason(), '^message [0-9]+: tag X: zero among others$', 'its reason is kept');
 select is(tap.outcome('{"meta":{"SNDR":"A","TYPE":"FLOP","STYP":"ESTT"},"error":{"reason":"too deep","capacity":true}}'), 'DEAD/MALFORMED MX102', 'or capacity');
 select is((select count(*) from message_identity where message_id = tap.last_id()), 0::bigint, 'it binds no identity');
 

@@ -14,7 +14,7 @@ select 'shared-without-main', f.flid, 'its main flight was deleted and it is sti
   from flight_schd f
  where f.maid <> '' and f.maid <> f.flid
    and not exists (select 1 from flight_schd m where m.flid = f.maid)
-   and exists (select 1 from flight_tombstone t where t.flid = f.maid and t.message_id >= f.high_message_id)
+   and exists (select 1 from flight_tombstone t where t.flid = f.maid and t.message_id > f.high_message_id)
 union all
 select 'orphan-detail', d.flid, 'detail rows of a flight that has no row: ' || d.tab
   from (select distinct flid, 'flight_gate' as tab from flight_gate

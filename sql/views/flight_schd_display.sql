@@ -1,11 +1,11 @@
 -- Flight board: first two gates and counters, first belt and delay, counts (FS-3.2-7). Projection only, never a source of state.
 create or replace view flight_schd_display as
-select f.flid, f.alcd, f.flno, f.mvin, nullif(f.maid, '') as maid, f.fday, f.std, f.sodt,
-       nullif(f.estt, '') as estt, nullif(f.actt, '') as actt, nullif(f.stnd, '') as stnd,
-       g1.gate as gate1, g2.gate as gate2, coalesce(gn.n, 0) as gates,
-       c1.chkc as counter1, c2.chkc as counter2, coalesce(cn.n, 0) as counters,
-       b1.belt as belt1, coalesce(bn.n, 0) as belts,
-       d1.code as delay_code1, d1.dura as delay_dura1, coalesce(dn.n, 0) as delays,
+select f.flid, nullif(f.alcd, '') as alcd, nullif(f.flno, '') as flno, nullif(f.mvin, '') as mvin, nullif(f.maid, '') as maid, f.fday,
+       nullif(f.std, '') as std, nullif(f.sodt, '') as sodt, nullif(f.estt, '') as estt, nullif(f.actt, '') as actt, nullif(f.stnd, '') as stnd,
+       nullif(g1.gate, '') as gate1, nullif(g2.gate, '') as gate2, coalesce(gn.n, 0) as gates,
+       nullif(c1.chkc, '') as counter1, nullif(c2.chkc, '') as counter2, coalesce(cn.n, 0) as counters,
+       nullif(b1.belt, '') as belt1, coalesce(bn.n, 0) as belts,
+       nullif(d1.code, '') as delay_code1, nullif(d1.dura, '') as delay_dura1, coalesce(dn.n, 0) as delays,
        nullif(f.cncl, '') as cncl, nullif(f.remc, '') as remc, f.state_version, f.last_message_id, f.updated_at
   from flight_schd f
   left join flight_gate g1 on g1.flid = f.flid and g1.ordinal = 1

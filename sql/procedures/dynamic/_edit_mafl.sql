@@ -32,8 +32,10 @@ begin
     if v_new = v_tokens then
         return p_text;
     end if;
-    return array_to_string(v_new, case when v_text like '%,%' then ',' when v_text like '%/%' then '/'
+    v_text := array_to_string(v_new, case when v_text like '%,%' then ',' when v_text like '%/%' then '/'
                                        when v_text like '%;%' then ';' when v_text like '% %' then ' ' else ',' end);
+    -- A list that reads as the sender's own structure could not be read back.
+    return case when left(v_text, 1) = '[' then p_text else v_text end;
 end;
 $$;
 

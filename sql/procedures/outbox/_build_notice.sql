@@ -12,11 +12,15 @@
 -- Oracle    : msgx_outbox.build_notice
 -- ================================================================================================
 create or replace function _build_notice(p_message_id bigint, p_meta jsonb, p_flid text, p_changed text[]) returns jsonb
-language sql immutable
+language plpgsql immutable
 as $$
-    select jsonb_strip_nulls(jsonb_build_object(
-        'FLID', p_flid, 'MESSAGE_ID', p_message_id, 'SNDR', p_meta -> 'SNDR', 'TYPE', p_meta -> 'TYPE',
-        'STYP', p_meta -> 'STYP', 'SEQN', p_meta -> 'SEQN', 'DTTM', p_meta -> 'DTTM', 'CHANGED', to_jsonb(p_changed)))
+begin
+    return (
+        select jsonb_strip_nulls(jsonb_build_object(
+            'FLID', p_flid, 'MESSAGE_ID', p_message_id, 'SNDR', p_meta -> 'SNDR', 'TYPE', p_meta -> 'TYPE',
+            'STYP', p_meta -> 'STYP', 'SEQN', p_meta -> 'SEQN', 'DTTM', p_meta -> 'DTTM', 'CHANGED', to_jsonb(p_changed)))
+    );
+end;
 $$;
 
 comment on function _build_notice(bigint, jsonb, text, text[]) is 'Body of a NOTICE: which message changed which keys of a flight; no state (FS-8-7).';

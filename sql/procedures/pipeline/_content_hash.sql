@@ -12,9 +12,13 @@
 -- Oracle    : outside parity (11g)
 -- ================================================================================================
 create or replace function _content_hash(p_command jsonb) returns bytea
-language sql immutable
+language plpgsql immutable
 as $$
-    select case when jsonb_typeof(p_command) = 'object' then sha256(convert_to((p_command - 'meta' - 'error')::text, 'UTF8')) end
+begin
+    return (
+        select case when jsonb_typeof(p_command) = 'object' then sha256(convert_to((p_command - 'meta' - 'error')::text, 'UTF8')) end
+    );
+end;
 $$;
 
 comment on function _content_hash(jsonb) is 'SHA-256 of a command without META and without the error of its decoding.';

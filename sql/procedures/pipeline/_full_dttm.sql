@@ -12,9 +12,11 @@
 -- Oracle    : msgx_pipeline.full_dttm
 -- ================================================================================================
 create or replace function _full_dttm(p_dttm text) returns text
-language sql immutable
+language plpgsql immutable
 as $$
-    select case when p_dttm ~ '^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]$' then p_dttm end
+begin
+    return case when p_dttm ~ '^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]$' then p_dttm end;
+end;
 $$;
 
 comment on function _full_dttm(text) is 'DTTM when it is a full yyyyMMddHHmmss, else null.';

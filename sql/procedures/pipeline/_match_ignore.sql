@@ -12,14 +12,18 @@
 -- Oracle    : msgx_pipeline.match_ignore
 -- ================================================================================================
 create or replace function _match_ignore(p_type text, p_styp text) returns text
-language sql stable
+language plpgsql stable
 as $$
-    select r.type || '-' || r.styp
-      from ignore_rule r
-     where r.type = upper(p_type)
-       and r.styp in ('*', upper(p_styp))
-     order by r.styp desc
-     limit 1
+begin
+    return (
+        select r.type || '-' || r.styp
+          from ignore_rule r
+         where r.type = upper(p_type)
+           and r.styp in ('*', upper(p_styp))
+         order by r.styp desc
+         limit 1
+    );
+end;
 $$;
 
 comment on function _match_ignore(text, text) is 'The ignore rule that a kind meets, as TYPE-STYP, or null (US-04).';

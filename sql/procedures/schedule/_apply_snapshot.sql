@@ -74,6 +74,9 @@ begin
                        v_fday, cardinality(v_goes), v_old, v_ratio));
         end if;
         v_shared := _shared_of(v_goes, v_listed);
+        -- A shared flight goes with its main; it is not handed over (D3).
+        select coalesce(array_agg(h order by h.flid collate "C"), '{}') into v_handed
+          from unnest(v_handed) h where h.flid <> all (v_shared);
     end if;
     if v_protect then
         select coalesce(array_agg(f.flid::text), '{}') into v_kept

@@ -12,12 +12,16 @@
 -- Oracle    : msgx_state.shared_of
 -- ================================================================================================
 create or replace function _shared_of(p_roots text[], p_listed text[]) returns text[]
-language sql stable
+language plpgsql stable
 as $$
-    select coalesce(array_agg(f.flid::text order by f.flid collate "C"), '{}')
-      from flight_schd f
-     where f.maid <> '' and f.maid = any (p_roots) and f.maid <> f.flid
-       and f.flid <> all (p_roots) and f.flid <> all (p_listed)
+begin
+    return (
+        select coalesce(array_agg(f.flid::text order by f.flid collate "C"), '{}')
+          from flight_schd f
+         where f.maid <> '' and f.maid = any (p_roots) and f.maid <> f.flid
+           and f.flid <> all (p_roots) and f.flid <> all (p_listed)
+    );
+end;
 $$;
 
 comment on function _shared_of(text[], text[]) is 'Shared (codeshare) flights of main flights that go, one level (D23).';

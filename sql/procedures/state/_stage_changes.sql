@@ -53,8 +53,10 @@ begin
            )::flight_change order by e.ord)
       into v_changes
       from jsonb_array_elements(p_flights) with ordinality as e (j, ord)
-      left join flight_schd f on f.flid = e.j ->> 'FLID'
-      left join flight_tombstone t on t.flid = e.j ->> 'FLID' and f.flid is null;
+      -- offset 0 keeps this a lookup per record: the planner cannot know how few there are.
+      left join lateral (select x.flid, x.state_version from flight_schd x where x.flid = e.j ->> 'FLID' offset 0) f on true
+      left join lateral (select x.state_version from flight_tombstone x
+                          where x.flid = e.j ->> 'FLID' and f.flid is null offset 0) t on true;
     if p_apply or jsonb_path_exists(p_flights, '$[*].apply') then
         select array_agg(row(c.ord, c.flid, c.is_new, c.state_version, c.fday, c.vals,
                    c.sets || coalesce((

@@ -74,3 +74,9 @@ exception when others then
     return sqlstate;
 end;
 $$;
+
+create function tap.reason(p_message_id bigint default null) returns text
+language sql stable
+as $$
+    select s.reason::text from msgx.proc_state s where s.message_id = coalesce(p_message_id, tap.last_id())
+$$;
