@@ -49,6 +49,7 @@ StopMode = Literal["fast", "immediate"]
 
 PORT: Final = 5432
 SOCKET_NAME: Final = f".s.PGSQL.{PORT}"
+SOCKET_LOCK: Final = f"{SOCKET_NAME}.lock"
 # sun_path holds 108 bytes on Linux and 104 on macOS, the closing NUL included.
 SOCKET_PATH_MAX: Final = 103
 SYSTEM_FOLDER: Final = Path("/var/lib/msgx")
@@ -252,7 +253,7 @@ class PostgresServer:
             user = _candidate()
             for base in (self.home, _system_base(self.home)) if user.demoted else (self.home,):
                 self._base = base
-                if self.folder.is_dir():
+                if self.folder.is_dir() or (base != self.home and base.is_dir()):
                     self._user = self._owner(user)
                     self._remove_base()
                     removed = True
@@ -297,10 +298,23 @@ class PostgresServer:
             foreign = found.st_uid != 0 or found.st_mode & 0o022
             mapped = _system_base(self.home)
             if foreign or mapped.is_dir() or not _can_enter(self.home, user):
+                self._check_pointer(mapped)
                 self._base = mapped
                 self._make_system_folder()
         if not os.access(self._base, os.W_OK | os.X_OK):
             raise _config(f"cannot write in {self._base}", "set MSGX_HOME to a folder of your own")
+
+    def _check_pointer(self, mapped: Path) -> None:
+        pointer = self.home / POINTER
+        try:
+            told = pointer.read_text().strip()
+        except FileNotFoundError:
+            return
+        if told != str(mapped):
+            raise _config(
+                f"{self.home} was moved or copied: its server's folder is {told}",
+                f"move it back, or delete {pointer} to start with an empty database",
+            )
 
     def _make_system_folder(self) -> None:
         for folder in (SYSTEM_FOLDER, self._base):
@@ -329,16 +343,7 @@ class PostgresServer:
     def _link_home(self) -> None:
         """Keep a file in the home that tells where the server is; without it, the home is a new one."""
         pointer = self.home / POINTER
-        try:
-            told = pointer.read_text().strip()
-        except FileNotFoundError:
-            pass
-        else:
-            if told != str(self._base):
-                raise _config(
-                    f"{self.home} was moved or copied: its server's folder is {told}",
-                    f"move it back, or delete {pointer} to start with an empty database",
-                )
+        if pointer.exists():
             return
         if self.folder.is_dir():
             # The home was deleted by hand, and who does that wants to start afresh. One step back is kept.
@@ -618,8 +623,10 @@ class PostgresServer:
         # A server that was killed leaves children for a moment, and they its shared memory.
         deadline = self._clock.monotonic() + 20
         while True:
-            # What it names is not our server, as _running has found; a reused number would stop the start.
-            (self.data / "postmaster.pid").unlink(missing_ok=True)
+            # No server of ours is alive, as _running has found. A reused number in what it left, or one that
+            # nobody reaped, would stop the start.
+            for left in (self.data / "postmaster.pid", self.folder / SOCKET_NAME, self.folder / SOCKET_LOCK):
+                left.unlink(missing_ok=True)
             if self.log.is_file() and self.log.stat().st_size > LOG_ROTATE_BYTES:
                 self.log.replace(self.log.with_name("log.1"))
             seen = self.log.stat().st_size if self.log.is_file() else 0
@@ -712,7 +719,7 @@ class PostgresServer:
             return
         with contextlib.suppress(OSError):
             if folder.lstat().st_uid == self._user.uid:
-                for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
+                for name in (SOCKET_NAME, SOCKET_LOCK):
                     (folder / name).unlink(missing_ok=True)
                 folder.rmdir()
 
