@@ -697,10 +697,11 @@ create type flight_change as (
     state_version bigint,
     fday          date,
     vals          jsonb,
-    sets          jsonb
+    sets          jsonb,
+    carried       text[]
 );
 
-comment on type flight_change is 'One flight to write, commands resolved (FS-5.2). ord: package order; state_version: the version after the write; fday: new day, null = keep; vals: tag -> value of scalars, texts and objects, null = Clear; sets: tag -> items of collections, [] = emptied; an absent tag is unchanged.';
+comment on type flight_change is 'One flight to write, commands resolved (FS-5.2). ord: package order; state_version: the version after the write; fday: new day, null = keep; vals: tag -> value of scalars, texts and objects, null = Clear; sets: tag -> items of collections, [] = emptied; an absent tag is unchanged; carried: tags the record carries, for notices (null in a plan).';
 -- Day plan ledger and outbox
 -- Current shape. A change comes as a new file in migrations/ and is repeated here (see docs/dba.md).
 

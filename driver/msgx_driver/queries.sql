@@ -1,8 +1,7 @@
 -- Every statement the driver sends, by name. Parameters are bound, never spliced; the schema comes from search_path.
 
 -- name: use_schema
--- Just-in-time compilation costs each short call far more than it saves.
-select set_config('search_path', %(schema)s, false), set_config('jit', 'off', false);
+select set_config('search_path', %(schema)s, false);
 
 -- name: inspect_schema
 select n.oid is not null as present,

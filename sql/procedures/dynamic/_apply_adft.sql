@@ -45,10 +45,9 @@ begin
 
     select coalesce(array_agg(e.entry order by c.ord, e.ord), '{}') into v_notices
       from unnest(v_changes) c
-      join jsonb_array_elements(p_command -> 'flights') with ordinality as r (j, ord) on r.ord = c.ord
      cross join lateral (values
          (1, row('KAFKA:msg', 'NOTICE', c.flid, c.state_version,
-                 _build_notice(p_message_id, v_meta, c.flid, coalesce(_carried_keys(r.j), '{}')))::outbox_entry),
+                 _build_notice(p_message_id, v_meta, c.flid, c.carried))::outbox_entry),
          (2, row('KAFKA:schd', 'STATE', c.flid, c.state_version, null)::outbox_entry)) as e (ord, entry);
     select _update_mains(p_message_id, v_meta,
                array_agg(c.vals ->> 'MAID' order by c.ord), array_agg(c.vals ->> 'FLNO' order by c.ord),

@@ -20,6 +20,8 @@ declare
     v_count   integer;
     v_from    integer := 1;
     v_next    integer;
+    v_records jsonb[];
+    v_before  bigint[];
     v_batch   jsonb;
     v_changes flight_change[];
     v_missed  jsonb := '[]'::jsonb;
@@ -35,20 +37,18 @@ begin
         perform _refuse('MX101', p_message_id, null, 'FLOP', 'the message has no record');
     end if;
     -- Records up to the first repeated FLID form one set; the next set sees what this one wrote (D8).
+    if v_count > 1 then
+        select array_agg(e.j order by e.ord), array_agg(coalesce(e.before, 0) order by e.ord)
+          into v_records, v_before
+          from (select r.j, r.ord, lag(r.ord) over (partition by r.j ->> 'FLID' order by r.ord) as before
+                  from jsonb_array_elements(p_command -> 'flights') with ordinality as r (j, ord)) e;
+    end if;
     while v_from <= v_count loop
-        if v_count = 1 then
-            v_next := 2;
-            v_batch := p_command -> 'flights';
-        else
-            with rec as (
-                select e.ord, lag(e.ord) over (partition by e.j ->> 'FLID' order by e.ord) as before
-                  from jsonb_array_elements(p_command -> 'flights') with ordinality as e (j, ord)
-            )
-            select coalesce(min(r.ord), v_count + 1) into v_next from rec r where r.ord > v_from and r.before >= v_from;
-            select jsonb_agg(e.j order by e.ord) into v_batch
-              from jsonb_array_elements(p_command -> 'flights') with ordinality as e (j, ord)
-             where e.ord >= v_from and e.ord < v_next;
-        end if;
+        v_next := v_from + 1;
+        while v_next <= v_count and v_before[v_next] < v_from loop
+            v_next := v_next + 1;
+        end loop;
+        v_batch := case when v_count = 1 then p_command -> 'flights' else to_jsonb(v_records[v_from:v_next - 1]) end;
         v_changes := _stage_changes(v_batch, null, false, p_kind.collection_mode = 'APPLY');
         if exists (select 1 from unnest(v_changes) c where c.is_new) then
             -- No row and no tombstone, yet on a current list: not a missing flight but lost state (D25).
@@ -74,10 +74,9 @@ begin
             v_entries := v_entries || (
                 select array_agg(e.entry order by c.ord, e.ord)
                   from unnest(v_changes) c
-                  join jsonb_array_elements(v_batch) with ordinality as r (j, ord) on r.ord = c.ord
                  cross join lateral (values
                      (1, row('KAFKA:msg', 'NOTICE', c.flid, c.state_version,
-                             _build_notice(p_message_id, v_meta, c.flid, coalesce(_carried_keys(r.j), '{}')))::outbox_entry),
+                             _build_notice(p_message_id, v_meta, c.flid, c.carried))::outbox_entry),
                      (2, row('KAFKA:schd', 'STATE', c.flid, c.state_version, null)::outbox_entry)) as e (ord, entry)
                  where e.ord = 2 or p_kind.notify);
         end if;

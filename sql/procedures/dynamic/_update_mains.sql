@@ -28,7 +28,7 @@ begin
           from unnest(p_mains, p_add, p_remove) with ordinality as x (main, add, remove, ord)
          group by x.main
     )
-    select array_agg(row(0, f.flid, false, f.state_version + 1, null, jsonb_build_object('MAFL', n.text), '{}'::jsonb)::flight_change
+    select array_agg(row(0, f.flid, false, f.state_version + 1, null, jsonb_build_object('MAFL', n.text), '{}'::jsonb, array['MAFL'])::flight_change
                      order by f.flid collate "C")
       into v_changes
       from edit e
@@ -40,9 +40,9 @@ begin
     end if;
     perform _write_flights(p_message_id, v_changes, _full_dttm(p_meta ->> 'DTTM'), p_now);
     return (select array_agg(e.entry order by c.at, e.ord)
-              from unnest(v_changes) with ordinality as c (ord, flid, is_new, state_version, fday, vals, sets, at)
+              from unnest(v_changes) with ordinality as c (ord, flid, is_new, state_version, fday, vals, sets, carried, at)
              cross join lateral (values
-                 (1, row('KAFKA:msg', 'NOTICE', c.flid, c.state_version, _build_notice(p_message_id, p_meta, c.flid, array['MAFL']))::outbox_entry),
+                 (1, row('KAFKA:msg', 'NOTICE', c.flid, c.state_version, _build_notice(p_message_id, p_meta, c.flid, c.carried))::outbox_entry),
                  (2, row('KAFKA:schd', 'STATE', c.flid, c.state_version, null)::outbox_entry)) as e (ord, entry));
 end;
 $$;

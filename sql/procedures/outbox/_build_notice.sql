@@ -15,11 +15,9 @@ create or replace function _build_notice(p_message_id bigint, p_meta jsonb, p_fl
 language plpgsql immutable
 as $$
 begin
-    return (
-        select jsonb_strip_nulls(jsonb_build_object(
-            'FLID', p_flid, 'MESSAGE_ID', p_message_id, 'SNDR', p_meta -> 'SNDR', 'TYPE', p_meta -> 'TYPE',
-            'STYP', p_meta -> 'STYP', 'SEQN', p_meta -> 'SEQN', 'DTTM', p_meta -> 'DTTM', 'CHANGED', to_jsonb(p_changed)))
-    );
+    return jsonb_strip_nulls(jsonb_build_object(
+        'FLID', p_flid, 'MESSAGE_ID', p_message_id, 'SNDR', p_meta -> 'SNDR', 'TYPE', p_meta -> 'TYPE',
+        'STYP', p_meta -> 'STYP', 'SEQN', p_meta -> 'SEQN', 'DTTM', p_meta -> 'DTTM', 'CHANGED', to_jsonb(p_changed)));
 end;
 $$;
 

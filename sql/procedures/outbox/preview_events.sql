@@ -14,6 +14,7 @@
 create or replace function preview_events()
 returns table (target varchar, kind varchar, flid varchar, event_id bigint, message_id bigint, state_version bigint, updated_at text, epoch integer, value jsonb)
 language plpgsql stable security definer
+set jit = off
 as $$
 #variable_conflict use_column
 declare

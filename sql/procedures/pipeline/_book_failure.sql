@@ -32,12 +32,12 @@ begin
        set attempts = v_attempts, last_error_class = p_class
      where message_id = p_message_id;
     if p_treatment = 'dead' then
-        return _finish_message(p_message_id, 'DEAD', p_class, p_reason, null, v_result, p_now)
+        return _finish_message(p_message_id, null, null, null, 'DEAD', p_class, p_reason, null, v_result, p_now)
             || jsonb_build_object('attempts', v_attempts, 'action', 'next');
     end if;
     if v_charged = 1 and v_attempts >= _get_setting(case p_class when 'UNSUPPORTED' then 'pipeline.unsupported_attempts' else 'pipeline.max_attempts' end)::integer then
         select s.* into v_before from proc_state s where s.message_id < p_message_id order by s.message_id desc limit 1;
-        return _finish_message(p_message_id, 'DEAD', 'EXHAUSTED', p_reason, null, v_result, p_now)
+        return _finish_message(p_message_id, null, null, null, 'DEAD', 'EXHAUSTED', p_reason, null, v_result, p_now)
             -- The same unexpected error twice in a row is the system's fault, not the messages'.
             || jsonb_build_object('attempts', v_attempts, 'last_error_class', p_class, 'action',
                    case when p_class = 'INFRA' and p_sqlstate is not null and v_before.error_class = 'EXHAUSTED'

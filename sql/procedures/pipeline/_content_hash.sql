@@ -15,9 +15,7 @@ create or replace function _content_hash(p_command jsonb) returns bytea
 language plpgsql immutable
 as $$
 begin
-    return (
-        select case when jsonb_typeof(p_command) = 'object' then sha256(convert_to((p_command - 'meta' - 'error')::text, 'UTF8')) end
-    );
+    return case when jsonb_typeof(p_command) = 'object' then sha256(convert_to((p_command - 'meta' - 'error')::text, 'UTF8')) end;
 end;
 $$;
 

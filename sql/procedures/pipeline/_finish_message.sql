@@ -1,7 +1,8 @@
 -- ================================================================================================
 -- _finish_message
 -- Purpose   : The one way into a terminal status.
--- Params    : p_status: SUCCEEDED | SKIPPED | DEAD; p_class: for DEAD; p_reason; p_duplicate_of; p_result; p_now
+-- Params    : p_meta, p_key, p_hash: what the message says of itself, null = as stored
+--             p_status: SUCCEEDED | SKIPPED | DEAD; p_class: for DEAD; p_reason; p_duplicate_of; p_result; p_now
 -- Returns   : the outcome as process_message returns it
 -- Errors    : none
 -- Locks     : none
@@ -12,7 +13,16 @@
 -- Oracle    : msgx_pipeline.finish_message
 -- ================================================================================================
 create or replace function _finish_message(
-    p_message_id bigint, p_status text, p_class text, p_reason text, p_duplicate_of bigint, p_result jsonb, p_now timestamptz
+    p_message_id   bigint,
+    p_meta         jsonb,
+    p_key          text,
+    p_hash         bytea,
+    p_status       text,
+    p_class        text,
+    p_reason       text,
+    p_duplicate_of bigint,
+    p_result       jsonb,
+    p_now          timestamptz
 ) returns jsonb
 language plpgsql volatile
 as $$
@@ -27,6 +37,13 @@ begin
            processed_at     = p_now,
            duplicate_of     = p_duplicate_of,
            result           = p_result,
+           sndr             = coalesce(left(p_meta ->> 'SNDR', 200), sndr),
+           type             = coalesce(left(p_meta ->> 'TYPE', 200), type),
+           styp             = coalesce(left(p_meta ->> 'STYP', 200), styp),
+           seqn             = coalesce(left(p_meta ->> 'SEQN', 200), seqn),
+           dttm             = coalesce(left(p_meta ->> 'DTTM', 200), dttm),
+           identity_key     = coalesce(p_key, identity_key),
+           payload_hash     = coalesce(p_hash, payload_hash),
            backfill_status  = 'PENDING',
            backfill_seq     = backfill_seq + 1,
            backfill_attempts = 0,
@@ -41,5 +58,5 @@ begin
 end;
 $$;
 
-comment on function _finish_message(bigint, text, text, text, bigint, jsonb, timestamptz) is 'Terminal status and backfill intent of a message, in the transaction of its effects (US-09/1).';
-revoke all on function _finish_message(bigint, text, text, text, bigint, jsonb, timestamptz) from public;
+comment on function _finish_message(bigint, jsonb, text, bytea, text, text, text, bigint, jsonb, timestamptz) is 'Terminal status and backfill intent of a message, in the transaction of its effects (US-09/1).';
+revoke all on function _finish_message(bigint, jsonb, text, bytea, text, text, text, bigint, jsonb, timestamptz) from public;

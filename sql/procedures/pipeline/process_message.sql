@@ -16,6 +16,12 @@
 -- ================================================================================================
 create or replace function process_message(p_message_id bigint, p_command jsonb, p_now timestamptz) returns jsonb
 language plpgsql volatile security definer
+-- Every access is by key: one fixed plan for each statement, whatever the tables held when it was made.
+set jit = off
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
     v_now     timestamptz := coalesce(p_now, clock_timestamp());
@@ -50,13 +56,9 @@ begin
     if coalesce(v_type, '') = '' or coalesce(v_styp, '') = '' then
         perform _refuse('MX101', p_message_id, null, 'META', 'TYPE and STYP are required');
     end if;
-    update proc_state
-       set sndr = left(v_meta ->> 'SNDR', 200), type = left(v_type, 200), styp = left(v_styp, 200),
-           seqn = left(v_meta ->> 'SEQN', 200), dttm = left(v_meta ->> 'DTTM', 200)
-     where message_id = p_message_id;
     v_ignored := _match_ignore(v_type, v_styp);
     if v_ignored is not null then
-        return _finish_message(p_message_id, 'SKIPPED', null, 'ignored:' || v_ignored, null, null, v_now);
+        return _finish_message(p_message_id, v_meta, null, null, 'SKIPPED', null, 'ignored:' || v_ignored, null, null, v_now);
     end if;
     if p_command ? 'error' then
         perform _raise(case when (p_command -> 'error' ->> 'capacity')::boolean then 'MX102' else 'MX101' end,
@@ -71,14 +73,13 @@ begin
     end if;
     v_hash := _content_hash(p_command);
     v_held := _claim_identity(p_message_id, v_key, v_hash, v_dttm, v_now);
-    update proc_state set identity_key = v_key, payload_hash = v_hash where message_id = p_message_id;
     if v_held is not null then
         if v_held ->> 'reason' = 'identity-reused' then
             select coalesce((s.result ->> 'reused_run')::integer, 0) + 1 into v_run
               from proc_state s where s.message_id < p_message_id order by s.message_id desc limit 1;
             v_result := jsonb_build_object('reused_run', coalesce(v_run, 1));
         end if;
-        return _finish_message(p_message_id, v_held ->> 'status',
+        return _finish_message(p_message_id, v_meta, v_key, v_hash, v_held ->> 'status',
                    case when v_held ->> 'status' = 'DEAD' then 'MALFORMED' end,
                    format('%s: message %s holds the identity of message %s', v_held ->> 'reason', v_held ->> 'holder', p_message_id),
                    (v_held ->> 'holder')::bigint, v_result, v_now)
@@ -88,7 +89,7 @@ begin
 
     if v_type = 'SCHD' and v_styp in ('DNLD', 'RESP') then
         if v_styp = 'RESP' and _get_setting('request.resp_guard') = 'strict' then
-            return _finish_message(p_message_id, 'SKIPPED', null,
+            return _finish_message(p_message_id, v_meta, v_key, v_hash, 'SKIPPED', null,
                        format('resp-unmatched: message %s answers no open request (request.resp_guard = strict)', p_message_id), null, null, v_now);
         end if;
         v_result := _apply_snapshot(p_message_id, p_command, v_dttm, v_now);
@@ -109,7 +110,7 @@ begin
         perform _refuse('MX103', p_message_id, null, null,
             format('kind %s/%s is not supported', left(v_type, 20), left(v_styp, 20)));
     end if;
-    return _finish_message(p_message_id, 'SUCCEEDED', null, null, null, v_result, v_now);
+    return _finish_message(p_message_id, v_meta, v_key, v_hash, 'SUCCEEDED', null, null, null, v_result, v_now);
 end;
 $$;
 

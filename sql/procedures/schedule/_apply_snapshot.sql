@@ -13,6 +13,11 @@
 -- ================================================================================================
 create or replace function _apply_snapshot(p_message_id bigint, p_command jsonb, p_dttm text, p_now timestamptz) returns jsonb
 language plpgsql volatile
+-- Whole sets: plans are made for the size of this plan; undoes what process_message fixes for single flights.
+set plan_cache_mode = force_custom_plan
+set enable_seqscan = on
+set enable_hashjoin = on
+set enable_mergejoin = on
 as $$
 declare
     v_fday    date;
@@ -57,7 +62,7 @@ begin
            and not exists (select 1 from unnest(v_listed) n (flid) where n.flid = g.flid);
         if v_protect then
             -- What another day's list holds is handed over to the latest such day instead (D3).
-            select coalesce(array_agg(row(0, f.flid, false, f.state_version + 1, o.fday, '{}'::jsonb, '{}'::jsonb)::flight_change
+            select coalesce(array_agg(row(0, f.flid, false, f.state_version + 1, o.fday, '{}'::jsonb, '{}'::jsonb, null)::flight_change
                                       order by f.flid collate "C"), '{}')
               into v_handed
               from unnest(v_goes) as g (flid)
@@ -104,7 +109,7 @@ begin
 
     v_events := _add_events(p_message_id,
         (select coalesce(array_agg(row('KAFKA:schd', 'STATE', c.flid, c.state_version, null)::outbox_entry order by c.at), '{}')
-           from unnest(v_changes || v_handed) with ordinality as c (ord, flid, is_new, state_version, fday, vals, sets, at))
+           from unnest(v_changes || v_handed) with ordinality as c (ord, flid, is_new, state_version, fday, vals, sets, carried, at))
         || v_gone, p_now);
     return jsonb_strip_nulls(jsonb_build_object(
         'fday', v_fday, 'version', v_version, 'records', cardinality(v_listed), 'written', cardinality(v_changes),

@@ -49,7 +49,8 @@ begin
                    || case when e.j ? 'clear'
                            then coalesce((select jsonb_object_agg(ff.tag, '[]'::jsonb) from flight_field ff
                                            where ff.kind = 'collection' and e.j -> 'clear' ? ff.tag), '{}')
-                           else '{}' end
+                           else '{}' end,
+               case when p_fday is null then coalesce(_carried_keys(e.j), '{}') end
            )::flight_change order by e.ord)
       into v_changes
       from jsonb_array_elements(p_flights) with ordinality as e (j, ord)
@@ -64,7 +65,7 @@ begin
                          from (select * from jsonb_each(e.j -> 'apply')
                                union all
                                select r.key, r.value from jsonb_each(e.j -> 'replace') r where p_apply and r.value <> '[]') a
-                         join flight_field ff on ff.tag = a.key), '{}')
+                         join flight_field ff on ff.tag = a.key), '{}'), c.carried
                )::flight_change order by c.ord)
           into v_changes
           from unnest(v_changes) c

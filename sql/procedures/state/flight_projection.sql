@@ -13,6 +13,7 @@
 -- ================================================================================================
 create or replace function flight_projection(p_flids text[]) returns setof jsonb
 language plpgsql stable security definer
+set jit = off
 as $$
 declare
     v_flids text[] := coalesce(p_flids, (select array_agg(a.flid) from flight_schd a));
