@@ -33,8 +33,8 @@ test:
 	$(BIN)/pytest driver/tests
 
 lint: setup
-	$(BIN)/ruff check driver
-	$(BIN)/ruff format --check driver
+	$(BIN)/ruff check driver scripts
+	$(BIN)/ruff format --check driver scripts
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar sql migrations
 
