@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -55,10 +56,6 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
-
-
-class StopOnDead(Exception):
-    """Raised inside the pump to end a replay at its first DEAD message."""
 
 
 def read_inputs(paths: Iterable[str], stdin: BinaryIO) -> list[InputMessage]:
@@ -149,21 +146,18 @@ def replay(
         done = len(ids) - new
         finished = 0
 
-        def terminal(outcome: dict[str, Any]) -> None:
+        def go_on(outcome: dict[str, Any]) -> bool:
             nonlocal finished
             finished += 1
             if on_progress is not None:
                 on_progress(finished, max(finished, new))
-            if stop_on_dead and outcome["status"] == "DEAD":
-                raise StopOnDead
+            return not (stop_on_dead and outcome["status"] == "DEAD")
 
-        try:
-            Pump(store, clock).drain(terminal)
-        except StopOnDead:
-            pass
+        Pump(store, clock).drain(go_on)
         counts = store.counts_of(ids)
     finally:
-        if not store.conn.closed and not store.conn.broken:
+        # A connection that is broken or in the middle of a command gives its right back by ending.
+        with contextlib.suppress(psycopg.Error, MsgxError):
             store.release_writer()
     return ids, Summary(
         messages=len(ids),

@@ -15,6 +15,7 @@ import psycopg
 
 from msgx_driver.clock import Clock
 from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.loops.stopping import StopRequest
 from msgx_driver.store import Head, Store, stop_error
 from msgx_driver.wire.decode import DecodeError, decode_message
 
@@ -38,15 +39,19 @@ class Pump:
         self._catalogue = self.store.catalogue()
         self._max_bytes = int(self.store.setting("wire.max_bytes"))
 
-    def drain(self, on_terminal: Callable[[dict[str, Any]], None] | None = None) -> None:
-        """Process until the queue is empty, retrying at once; `on_terminal(outcome)` after each that ended.
+    def drain(self, on_terminal: Callable[[dict[str, Any]], bool]) -> None:
+        """Process until the queue is empty, retrying at once, or until `on_terminal(outcome)` says False.
 
-        Raises MsgxError when the pump has to stop: UNREACHABLE, OTHER_WRITER, INVARIANT, SCHEMA.
+        Raises MsgxError when the pump has to stop: UNREACHABLE, OTHER_WRITER, INVARIANT, SCHEMA; and
+        KeyboardInterrupt after the message at hand when a signal asked to end.
         """
-        while (head := self.store.next_message()) is not None:
-            outcome = self.step(head)
-            if outcome["status"] != "FAILED" and on_terminal is not None:
-                on_terminal(outcome)
+        with StopRequest() as stop:
+            while not stop.requested and (head := self.store.next_message()) is not None:
+                outcome = self.step(head)
+                if outcome["status"] != "FAILED" and not on_terminal(outcome):
+                    return
+            if stop.requested:
+                raise KeyboardInterrupt
 
     def step(self, head: Head) -> dict[str, Any]:
         """Process the head once; returns its outcome: status, reason, result, attempts …"""
