@@ -76,7 +76,7 @@ set local search_path = :"schema";
 \ir views/queue_status.sql
 \ir views/snapshot_ledger.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
-    ('versioned', 'V0001__initial.sql', 'e870eb74da6106b8e5b28f9a044ba06a9768fb1db0ffb7cfc045e70e0d0f1516', now(), session_user),
+    ('versioned', 'V0001__initial.sql', 'c6b36e56d196c14812d3ea2ae69dd9436da9f2ddb7ee2e0eeeccf8e5edf36c7f', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', '35b1be151ae3b598257f8f63355faed885c230d9d3a41ae019f23e97ea610685', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_fdel.sql', '1c8b6e2b0688adad0466ff93469340301c40459d586342d94342e352911c9263', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_flop.sql', '3fb6279a290325bc0c7e706dcbfbe3677b4f5ae3dd24527dab6bcbc5a176f405', now(), session_user),
@@ -115,7 +115,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/schedule/_snapshot_day.sql', 'a669309a2028a04c455962ed40a7f1d5fcae96eb05f04ead52627e2b0d510ca6', now(), session_user),
     ('repeatable', 'procedures/settings/_get_setting.sql', '8cd020f41519dd7f776e020732fb00a986451f5eec797988e63b1c4aabc1fd6d', now(), session_user),
     ('repeatable', 'procedures/settings/set_setting.sql', '8df91da59d75eb8f153ea021b1ccbd93bac6a9fe07b20348c394b40f5fbef8b9', now(), session_user),
-    ('repeatable', 'procedures/state/_check_flights.sql', '4a4faa78627ab99adf8b3b84815e9fc8d1b798c162f9ea19b9037ce7b8de612d', now(), session_user),
+    ('repeatable', 'procedures/state/_check_flights.sql', '07d3e100d478ca01b5efe63f505961c336a5f007ecadf60415af89c3c8555451', now(), session_user),
     ('repeatable', 'procedures/state/_delete_flights.sql', '8c578a2d775ebf5a6b5a7bf3003371844c4323c1eef5fe6abab1f93cd322c501', now(), session_user),
     ('repeatable', 'procedures/state/_merge_items.sql', 'c4da3da64cdaf75ec8a68a520bb76e35509290d9e919d415b7d528a7aefaae0d', now(), session_user),
     ('repeatable', 'procedures/state/_shared_of.sql', '3bb8a18ed7aa3b24d125246b68cd299c66ceb4579b671ecb7e314e4f314e49c1', now(), session_user),

@@ -5,7 +5,7 @@
 --             p_command: the command
 --             p_keys: tags of which each record must carry one; empty = none required
 -- Returns   : names and counts of fields that were left out by rule, or null
--- Errors    : MX101 shape, key; MX102 capacity; MX103 unknown field; 22P02 a text that looks like JSON and is not
+-- Errors    : MX101 shape, key; MX102 capacity; MX103 unknown field; 22P02, 22P05, 22003 a text that looks like JSON and is not
 -- Locks     : none
 -- Reads     : flight_field, wire_ignored_field, setting
 -- Writes    : none
