@@ -122,7 +122,6 @@ comment on column error_class.sqlstate_prefix is 'SQLSTATE or its beginning; emp
 comment on column error_class.error_class is 'MALFORMED | UNSUPPORTED | INFRA';
 comment on column error_class.treatment is 'dead = DEAD at once; retry = charges an attempt; wait = no attempt charged; stop = the pump stops, nothing is recorded';
 comment on column error_class.meaning is 'plain words';
-
 -- The queue: received messages, their state, identity and the writer's lock
 -- Current shape. A change comes as a new file in migrations/ and is repeated here (see docs/dba.md).
 
@@ -277,7 +276,6 @@ comment on column operator_audit.operator is 'operator as claimed';
 comment on column operator_audit.session_name is 'session user as authenticated';
 comment on column operator_audit.reason is 'reason as given';
 comment on column operator_audit.detail is 'what it changed, by name and count';
-
 -- The flight: scalar main table, nine detail tables, tombstones
 -- Current shape. A change comes as a new file in migrations/ and is repeated here (see docs/dba.md).
 
@@ -803,7 +801,6 @@ comment on column schema_history.name is 'file name, below the folder of migrati
 comment on column schema_history.checksum is 'SHA-256 of the file, hex';
 comment on column schema_history.applied_at is 'instant';
 comment on column schema_history.applied_by is 'session user';
-
 -- First rows of the catalogues and settings.
 
 insert into flight_field (tag, kind, target, width, seq_tag, match_tag, max_items, attrs) values

@@ -76,7 +76,7 @@ set local search_path = :"schema";
 \ir views/queue_status.sql
 \ir views/snapshot_ledger.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
-    ('versioned', 'V0001__initial.sql', 'c6b36e56d196c14812d3ea2ae69dd9436da9f2ddb7ee2e0eeeccf8e5edf36c7f', now(), session_user),
+    ('versioned', 'V0001__initial.sql', '1eff524e20dc3a007984bbaf20ccffda203827d8f425a32819fc37aacdc53950', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', '35b1be151ae3b598257f8f63355faed885c230d9d3a41ae019f23e97ea610685', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_fdel.sql', '1c8b6e2b0688adad0466ff93469340301c40459d586342d94342e352911c9263', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_flop.sql', '3fb6279a290325bc0c7e706dcbfbe3677b4f5ae3dd24527dab6bcbc5a176f405', now(), session_user),

@@ -47,9 +47,7 @@ class SystemClock:
         return time.monotonic()
 
 
-def wait_until(
-    predicate: Callable[[], T], *, timeout: float, clock: Clock, interval: float = 0.05, what: str
-) -> T:
+def wait_until(predicate: Callable[[], T], *, timeout: float, clock: Clock, interval: float = 0.05, what: str) -> T:
     """Ask `predicate` every `interval` seconds until it returns something true, and return that.
 
     It is asked at least once, and once more at the deadline itself. `timeout` and `interval` are seconds.

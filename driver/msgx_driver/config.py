@@ -51,9 +51,7 @@ def _check_dsn(value: object) -> object:
             conninfo_to_dict(value)
         except psycopg.Error:
             # libpq's own message quotes the text it tripped over, which may be the password.
-            raise ValueError(
-                "must be a libpq connection string (host=… dbname=…) or a postgresql:// URI"
-            ) from None
+            raise ValueError("must be a libpq connection string (host=… dbname=…) or a postgresql:// URI") from None
     return value
 
 
@@ -256,9 +254,7 @@ def _from_file(config_file: str | os.PathLike[str] | None, env: Mapping[str, str
     for name, value in document.items():
         if not isinstance(value, dict):
             if name in _SECTIONS:
-                raise _error(
-                    f"configuration key {name} ({source}): is a section", f"write [{name}] and the keys below"
-                )
+                raise _error(f"configuration key {name} ({source}): is a section", f"write [{name}] and the keys below")
             yield name, value, source
             continue
         if name not in _SECTIONS:
@@ -286,9 +282,7 @@ def _build(values: Mapping[str, object], sources: Mapping[str, str]) -> Config:
         default = _DEFAULTS.get(key)
         back = "leave it out" if default is None else f"leave it out for the default {default}"
         source = sources.get(key, "default")
-        raise _error(
-            f"configuration key {key} ({source}): {rule}", f"correct it in {source}, or {back}"
-        ) from None
+        raise _error(f"configuration key {key} ({source}): {rule}", f"correct it in {source}, or {back}") from None
     if checked.environment == "production" and checked.database.dsn is None:
         raise _error(
             f"configuration key database.dsn (not set): environment = production ({sources['environment']})"

@@ -672,9 +672,7 @@ class PostgresServer:
             ready = last[0] is not None and last[0].pid == pid and last[0].status == "ready"
             return ready or not _alive(pid)
 
-        wait_until(
-            settled, timeout=self._start_timeout, clock=self._clock, interval=0.02, what="the embedded server"
-        )
+        wait_until(settled, timeout=self._start_timeout, clock=self._clock, interval=0.02, what="the embedded server")
         return last[0] if _alive(pid) else None
 
     def _running(self) -> _Postmaster | None:
@@ -869,9 +867,7 @@ def _works_in(pid: int, folder: Path) -> bool:
             return Path(f"/proc/{pid}/cwd").samefile(folder)
         except OSError:
             return False
-    done = subprocess.run(
-        ["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return str(folder) in done.stdout
 
 
@@ -894,15 +890,11 @@ def _tail(log: Path, start: int = 0) -> str:
     try:
         with log.open("rb") as file:
             file.seek(start)
-            lines = [
-                line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()
-            ]
+            lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
     except OSError:
         lines = []
     telling = [
-        line
-        for line in lines
-        if re.search(r"FATAL|PANIC|ERROR|error:|[Nn]o space|cannot|could not|invalid", line)
+        line for line in lines if re.search(r"FATAL|PANIC|ERROR|error:|[Nn]o space|cannot|could not|invalid", line)
     ]
     chosen = (telling or lines or ["no message"])[-1 if not telling else 0]
     return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", chosen)

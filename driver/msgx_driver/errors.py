@@ -33,9 +33,7 @@ class MsgxError(Exception):
     ends with `exit_code`. Line breaks in either text are folded to blanks.
     """
 
-    def __init__(
-        self, message: str, *, exit_code: ExitCode = ExitCode.UNEXPECTED, hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, exit_code: ExitCode = ExitCode.UNEXPECTED, hint: str | None = None) -> None:
         self.message = _one_line(message)
         self.exit_code = exit_code
         self.hint = None if hint is None else _one_line(hint)

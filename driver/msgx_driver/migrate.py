@@ -180,16 +180,14 @@ def _render(text: str, schema: str, conn: psycopg.Connection[Any]) -> bytes:
     names = {"schema": schema} | {r: f"{schema}_{r}" for r in ("owner", "driver", "operator", "report")}
 
     def value(match: re.Match[str]) -> str:
-        quoted: sql.Composable = (
-            sql.Identifier(names[match[2]]) if match[1] == '"' else sql.Literal(names[match[2]])
-        )
+        quoted: sql.Composable = sql.Identifier(names[match[2]]) if match[1] == '"' else sql.Literal(names[match[2]])
         return quoted.as_string(conn)
 
     return re.sub(r""":(["'])(schema|owner|driver|operator|report)\1""", value, text).encode()
 
 
 def pending_migrations(conn: psycopg.Connection[Any], schema: str) -> list[str]:
-    """Names of shipped versioned migrations that are not applied; unknown newer ones do not matter (expand/contract)."""
+    """Names of shipped versioned migrations that are not applied; unknown newer ones do not matter."""
     return [
         script.name
         for kind, script, state in _compare(conn, schema, Scripts.load())

@@ -59,7 +59,7 @@ class Summary:
 
 
 def read_inputs(paths: Iterable[str], stdin: BinaryIO) -> list[InputMessage]:
-    """Read files (`*.xml`, `*.jsonl`), folders of them in natural order, and `-`; MsgxError USAGE names what is wrong."""
+    """Read `*.xml`, `*.jsonl`, folders of them in natural order, and `-`; MsgxError USAGE says what is wrong."""
     messages: list[InputMessage] = []
     for name in paths:
         if name == "-":
@@ -180,9 +180,7 @@ def _allot_ids(messages: Sequence[InputMessage], after: int | None) -> dict[int,
         message_id = after + position if after is not None else message.message_id or position
         other = rows.get(message_id)
         if other is not None and other.payload != message.payload:
-            raise _usage(
-                f"message {message_id} stands twice with different bytes: {other.origin} and {message.origin}"
-            )
+            raise _usage(f"message {message_id} stands twice with different bytes: {other.origin} and {message.origin}")
         rows[message_id] = message
     return rows
 

@@ -59,9 +59,7 @@ def stop_error(error: psycopg.Error) -> MsgxError | None:
     code = _STOP_EXIT.get(state[:3])
     if code is not None:
         hint = error.diag.message_hint
-        return MsgxError(
-            error.diag.message_primary or str(error), exit_code=code, hint=f"see {hint}" if hint else None
-        )
+        return MsgxError(error.diag.message_primary or str(error), exit_code=code, hint=f"see {hint}" if hint else None)
     return None
 
 
@@ -81,17 +79,14 @@ class Store:
             yield cls(conn, schema)
 
     def check_contract(self, migrate_command: str) -> None:
-        """Refuse a schema that is missing (SCHEMA), older or newer than this driver (SCHEMA), or not permitted (CONFIG)."""
+        """Refuse a schema that is missing, older or newer than this driver (SCHEMA), or not permitted (CONFIG)."""
         row = self._dict("inspect_schema", schema=self.schema)[0]
         hint = f"run: {migrate_command}"
         if not row["present"]:
-            raise MsgxError(
-                f"schema {self.schema} is not in this database", exit_code=ExitCode.SCHEMA, hint=hint
-            )
+            raise MsgxError(f"schema {self.schema} is not in this database", exit_code=ExitCode.SCHEMA, hint=hint)
         if not row["usable"] or (row["installed"] and not row["permitted"]):
             raise MsgxError(
-                f"role {row['username']} may not use schema {self.schema}:"
-                f" it is no member of {self.schema}_driver",
+                f"role {row['username']} may not use schema {self.schema}: it is no member of {self.schema}_driver",
                 exit_code=ExitCode.CONFIG,
                 hint=f'as an administrator: grant {self.schema}_driver to "{row["username"]}"',
             )
@@ -219,9 +214,7 @@ class Store:
 
     def projections(self, flids: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Whole states of the named flights, or of all, by FLID."""
-        return [
-            row[0] for row in self._all("flight_projection", flids=None if flids is None else list(flids))
-        ]
+        return [row[0] for row in self._all("flight_projection", flids=None if flids is None else list(flids))]
 
     def counts_of(self, ids: Sequence[int]) -> dict[str, int]:
         """Messages of these ids by status, and flights, deletions and events."""

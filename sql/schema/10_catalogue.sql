@@ -122,4 +122,3 @@ comment on column error_class.sqlstate_prefix is 'SQLSTATE or its beginning; emp
 comment on column error_class.error_class is 'MALFORMED | UNSUPPORTED | INFRA';
 comment on column error_class.treatment is 'dead = DEAD at once; retry = charges an attempt; wait = no attempt charged; stop = the pump stops, nothing is recorded';
 comment on column error_class.meaning is 'plain words';
-

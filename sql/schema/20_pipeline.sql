@@ -152,4 +152,3 @@ comment on column operator_audit.operator is 'operator as claimed';
 comment on column operator_audit.session_name is 'session user as authenticated';
 comment on column operator_audit.reason is 'reason as given';
 comment on column operator_audit.detail is 'what it changed, by name and count';
-

@@ -19,4 +19,3 @@ comment on column schema_history.name is 'file name, below the folder of migrati
 comment on column schema_history.checksum is 'SHA-256 of the file, hex';
 comment on column schema_history.applied_at is 'instant';
 comment on column schema_history.applied_by is 'session user';
-

@@ -39,9 +39,7 @@ def migrate_status_command(as_json: bool, **common: str | None) -> None:
     if as_json:
         print_json([{"kind": s.kind, "name": s.name, "state": s.state} for s in steps])
         return
-    print_table(
-        f"Schema {session.schema}", ["kind", "file", "state"], [(s.kind, s.name, s.state) for s in steps]
-    )
+    print_table(f"Schema {session.schema}", ["kind", "file", "state"], [(s.kind, s.name, s.state) for s in steps])
 
 
 @click.group()

@@ -29,9 +29,7 @@ BOARD_ROWS = 12
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--append", is_flag=True, help="Allot new ids after the highest one in the database.")
 @click.option("--events", metavar="FILE", help="Write what the relay would deliver now as JSON lines.")
-@click.option(
-    "--expect", metavar="FILE", help="JSON of expected counts; another result ends with exit code 6."
-)
+@click.option("--expect", metavar="FILE", help="JSON of expected counts; another result ends with exit code 6.")
 @click.option(
     "--keep-going/--stop-on-dead",
     default=True,
@@ -138,9 +136,7 @@ def _read_expected(path: Path) -> dict[str, int]:
 
 def _compare(summary: Summary, expected: dict[str, int], name: str) -> None:
     found = summary.as_dict()
-    wrong = [
-        f"{key} {found[key]} instead of {value}" for key, value in expected.items() if found[key] != value
-    ]
+    wrong = [f"{key} {found[key]} instead of {value}" for key, value in expected.items() if found[key] != value]
     if wrong:
         raise MsgxError(
             f"the result differs from {name}: {', '.join(wrong)}",

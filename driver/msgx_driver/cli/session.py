@@ -41,9 +41,7 @@ def common_options(function: F) -> F:
             metavar="DSN",
             help="PostgreSQL connection string or URI; without it an embedded server is used.",
         ),
-        click.option(
-            "--config", "config_file", metavar="FILE", help="Configuration file (default ./msgx.toml)."
-        ),
+        click.option("--config", "config_file", metavar="FILE", help="Configuration file (default ./msgx.toml)."),
     ):
         function = option(function)
     return function
@@ -64,14 +62,10 @@ class Session:
         log_level: str | None,
     ) -> Session:
         """Load the configuration and set up the logs; only warnings are logged when nobody chose a level."""
-        config = load_config(
-            config_file, {"database.dsn": db, "database.schema": schema, "log.level": log_level}
-        )
+        config = load_config(config_file, {"database.dsn": db, "database.schema": schema, "log.level": log_level})
         setup_logging(config.log.level or "WARNING")
         if db and dsn_has_password(db):
-            log.warning(
-                "a password on the command line is visible to others; use MSGX_DATABASE__DSN or a passfile"
-            )
+            log.warning("a password on the command line is visible to others; use MSGX_DATABASE__DSN or a passfile")
         return cls(config)
 
     @property

@@ -24,9 +24,7 @@ def status(as_json: bool, **common: str | None) -> None:
     if as_json:
         print_json({"queue": {r["status"]: r["messages"] for r in queue}, "head": head, **counts})
         return
-    print_table(
-        "Queue", ["status", "messages", "first id", "last id", "oldest"], [tuple(r.values()) for r in queue]
-    )
+    print_table("Queue", ["status", "messages", "first id", "last id", "oldest"], [tuple(r.values()) for r in queue])
     if head is not None:
         print_table("Head", list(head), [tuple(head.values())])
     print_table("Store", list(counts), [tuple(counts.values())])

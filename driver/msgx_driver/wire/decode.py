@@ -63,9 +63,7 @@ class _Stop(Exception):
     """META has been read and nothing more is wanted of this pass."""
 
 
-def decode_message(
-    payload: bytes, encoding: str, catalogue: FieldCatalogue, *, max_bytes: int
-) -> dict[str, Any]:
+def decode_message(payload: bytes, encoding: str, catalogue: FieldCatalogue, *, max_bytes: int) -> dict[str, Any]:
     """Decode one message into its command, a dict of JSON values whose leaves are strings.
 
     ``payload`` and ``encoding`` are the columns of ``message_raw``: ``bytes`` = as received, ``text`` =

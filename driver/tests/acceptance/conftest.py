@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,7 +70,7 @@ class Airport:
 
 
 @pytest.fixture
-def new_airport(cli: Cli, pg_server) -> Iterator[Callable[[], Airport]]:  # type: ignore[no-untyped-def]
+def new_airport(cli: Cli, pg_server) -> Callable[[], Airport]:  # type: ignore[no-untyped-def]
     """Make databases migrated by `msgx-driver migrate up`, as the docs say."""
 
     def make() -> Airport:
@@ -85,7 +85,7 @@ def new_airport(cli: Cli, pg_server) -> Iterator[Callable[[], Airport]]:  # type
             conn.execute("grant msgx_driver to pump")
         return Airport(admin, make_conninfo(admin, user="pump"))
 
-    yield make
+    return make
 
 
 @pytest.fixture

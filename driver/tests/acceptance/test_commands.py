@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_migrate_status_and_twice(cli: Cli, airport: Airport, pg_server) -> None
 def test_embedded_server_below_a_private_home(cli: Cli, tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
-    home = {"MSGX_HOME": str(private / "state")}
+    home: dict[str, Any] = {"MSGX_HOME": str(private / "state")}
     try:
         cli("replay", "-", stdin=lines(plan(1, "A")), **home)
         assert json.loads(cli("flights", **home).stdout)[0]["FLID"] == "A"

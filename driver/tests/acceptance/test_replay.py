@@ -22,8 +22,7 @@ TIMES = re.compile(rb'"(UPDATED_AT|updated_at)":"[^"]+"')
 
 def meta(seqn: object, type_: str, styp: str, sndr: str = "AODB", dttm: str = "20260909080000") -> str:
     return (
-        f"<META><SNDR>{sndr}</SNDR><SEQN>{seqn}</SEQN><DTTM>{dttm}</DTTM>"
-        f"<TYPE>{type_}</TYPE><STYP>{styp}</STYP></META>"
+        f"<META><SNDR>{sndr}</SNDR><SEQN>{seqn}</SEQN><DTTM>{dttm}</DTTM><TYPE>{type_}</TYPE><STYP>{styp}</STYP></META>"
     )
 
 
@@ -202,7 +201,9 @@ def test_files_folders_natural_order_and_encodings(cli: Cli, airport: Airport, t
         (b"\xff\xfe{}\n", "line 1"),
     ],
 )
-def test_bad_json_lines_name_the_line(cli: Cli, airport: Airport, tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_bad_json_lines_name_the_line(
+    cli: Cli, airport: Airport, tmp_path: Path, content: bytes, complaint: str
+) -> None:
     file = tmp_path / "in.jsonl"
     file.write_bytes(content)
     done = cli("replay", str(file), "--db", airport.driver, expect=2)
