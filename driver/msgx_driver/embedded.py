@@ -897,7 +897,7 @@ def _tail(log: Path, start: int = 0) -> str:
         line for line in lines if re.search(r"FATAL|PANIC|ERROR|error:|[Nn]o space|cannot|could not|invalid", line)
     ]
     chosen = (telling or lines or ["no message"])[-1 if not telling else 0]
-    return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", chosen)
+    return re.sub(r"^.*?(?=\b(?:LOG|FATAL|PANIC|ERROR): )", "", chosen)
 
 
 def _main(arguments: Sequence[str]) -> int:

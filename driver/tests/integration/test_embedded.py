@@ -624,6 +624,7 @@ def test_a_server_that_does_not_start_tells_why(home: Path) -> None:
     with (server.data / "postgresql.conf").open("a") as file:
         file.write("shared_buffers = 'nonsense'\n")
     error = refused(embedded_server(home))
+    assert str(error).startswith("the embedded server did not start: LOG: ")
     assert "shared_buffers" in str(error)
     assert str(server.log) in (error.hint or "")
     assert server.postmaster_pid() is None
