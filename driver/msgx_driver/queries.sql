@@ -64,7 +64,7 @@ select message_id, status, error_class, last_error_class, reason
  order by message_id;
 
 -- name: board
-select flid, coalesce(alcd, '') || coalesce(flno, '') as flight, mvin, fday, coalesce(sodt, std) as scheduled, estt, actt,
+select flid, flno as flight, mvin, fday, coalesce(sodt, std) as scheduled, estt, actt,
        stnd, concat_ws(' ', gate1, gate2) as gates, concat_ws(' ', counter1, counter2) as counters, belt1,
        concat_ws(' ', case when cncl is not null then 'cancelled' end, case when delays > 0 then 'delay ' || coalesce(delay_code1, '') end,
                  case when maid is not null then 'shared, main ' || maid end, remc) as remark

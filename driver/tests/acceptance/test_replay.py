@@ -94,7 +94,8 @@ def test_append_changes_neither_state_nor_outbox(cli: Cli, airport: Airport) -> 
     assert (counts["new"], counts["succeeded"], counts["skipped"], counts["dead"]) == (10, 0, 9, 1)
     assert counts["events"] == 0
     assert tables(airport) == before
-    reasons = dict(airport.rows("select message_id, split_part(reason, ':', 1) from proc_state where message_id > 10"))
+    rows = airport.rows("select message_id, split_part(reason, ':', 1) from proc_state where message_id > 10")
+    reasons = {row[0]: row[1] for row in rows}
     assert reasons == {
         11: "duplicate", 12: "duplicate", 13: "duplicate", 14: "duplicate", 15: "duplicate", 16: "duplicate",
         17: "ignored", 18: "duplicate", 19: "message 19", 20: "duplicate-of-dead",
