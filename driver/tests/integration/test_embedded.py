@@ -124,9 +124,7 @@ def wait_for_pid(process: subprocess.Popen[str]) -> int:
 
 def wait_for_initdb(home: Path) -> None:
     folder = home / "postgres-server"
-    wait_until(
-        lambda: any(folder.glob("data.new-*/*")), timeout=30, clock=CLOCK, interval=0.001, what="initdb"
-    )
+    wait_until(lambda: any(folder.glob("data.new-*/*")), timeout=30, clock=CLOCK, interval=0.001, what="initdb")
 
 
 # In small steps: a signal that comes just before a blocking read would wait for the end of the read.
@@ -171,9 +169,7 @@ def test_the_folders_are_private_and_the_server_is_not_root(home: Path) -> None:
         assert mode(server.folder / embedded.SOCKET_NAME) == 0o700
         assert mode(server.log) == 0o600
         status = Path(f"/proc/{pid}/status").read_text()
-        ids = {
-            line.split()[0]: line.split()[1:] for line in status.splitlines() if line[:4] in ("Uid:", "Gid:")
-        }
+        ids = {line.split()[0]: line.split()[1:] for line in status.splitlines() if line[:4] in ("Uid:", "Gid:")}
         assert set(ids["Uid:"]) == {str(server.data.stat().st_uid)}
         assert set(ids["Gid:"]) == {str(server.data.stat().st_gid)}
         groups = next(line for line in status.splitlines() if line.startswith("Groups:")).split()[1:]
@@ -295,9 +291,7 @@ if ROOT:
             assert copy.folder != server.folder
 
     @pytest.mark.parametrize("owner_and_mode", [(65534, 0o755), (0, 0o777)])
-    def test_root_keeps_out_of_a_home_that_others_can_change(
-        folder: Path, owner_and_mode: tuple[int, int]
-    ) -> None:
+    def test_root_keeps_out_of_a_home_that_others_can_change(folder: Path, owner_and_mode: tuple[int, int]) -> None:
         home = folder / "home"
         home.mkdir()
         os.chown(home, owner_and_mode[0], -1)
@@ -466,9 +460,7 @@ def test_a_killed_server_is_recovered(home: Path) -> None:
         assert ask(again, "select answer from kept") == "42"
 
 
-@pytest.mark.parametrize(
-    "content", ["{pid}\n{data}\n1\n5432\n{folder}\n*\n1 1\nready\n", "999999999\n", "", "x\n"]
-)
+@pytest.mark.parametrize("content", ["{pid}\n{data}\n1\n5432\n{folder}\n*\n1 1\nready\n", "999999999\n", "", "x\n"])
 def test_a_stale_pid_file_does_no_harm(home: Path, content: str) -> None:
     with embedded_server(home) as server:
         pass

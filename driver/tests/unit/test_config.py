@@ -220,9 +220,7 @@ def test_a_dsn_without_password_is_shown_as_it_is(dsn: str) -> None:
     assert mask_dsn(dsn) == dsn
 
 
-@pytest.mark.parametrize(
-    "dsn", ["s3cret words", "host=h password='s3cret", "postgresql://u:s3cret@[h/d", "s3cret=1"]
-)
+@pytest.mark.parametrize("dsn", ["s3cret words", "host=h password='s3cret", "postgresql://u:s3cret@[h/d", "s3cret=1"])
 def test_a_bad_dsn_is_refused_without_repeating_it(dsn: str) -> None:
     error = refused(flags={"database.dsn": dsn})
     assert "database.dsn (the command line)" in str(error)

@@ -224,7 +224,5 @@ def test_a_process_ends_although_nobody_reads_its_stderr() -> None:
 
 def test_a_process_writes_everything_it_logged_before_its_end() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, check=True)
     assert [int(json.loads(line)["msg"].split()[0]) for line in done.stderr.splitlines()] == list(range(5000))
