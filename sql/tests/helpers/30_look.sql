@@ -80,3 +80,33 @@ language sql stable
 as $$
     select s.reason::text from msgx.proc_state s where s.message_id = coalesce(p_message_id, tap.last_id())
 $$;
+
+-- First column of the first row of a query run under another role, or the SQLSTATE it ends with.
+create function tap.as_role(p_role text, p_sql text) returns text
+language plpgsql
+as $$
+declare
+    v_result text;
+begin
+    execute format('set local role %I', p_role);
+    execute p_sql into v_result;
+    reset role;
+    return v_result;
+exception when others then
+    return sqlstate;
+end;
+$$;
+
+-- The same for a command that gives no row: done, or the SQLSTATE.
+create function tap.do_as(p_role text, p_sql text) returns text
+language plpgsql
+as $$
+begin
+    execute format('set local role %I', p_role);
+    execute p_sql;
+    reset role;
+    return 'done';
+exception when others then
+    return sqlstate;
+end;
+$$;
