@@ -6,7 +6,8 @@ select plan(10);
 select tap.start();
 create function pg_temp.e(p_estt text, p_seqn text) returns jsonb
 language sql immutable
-as $$ select tap.with_meta(tap.flop('ESTT', tap.rec('F1', jsonb_build_object('ESTT', p_estt))), jsonb_build_object('SEQN', p_seqn)) $$;
+as $$ select tap.with_meta(tap.flop('ESTT', tap.rec('F1', jsonb_build_object('ESTT', p_estt))),
+    jsonb_build_object('SEQN', p_seqn)) $$;
 create temp table r (n integer primary key, j jsonb);
 
 select tap.given(pg_temp.e('0', '1'), pg_temp.e('0', '2'));
@@ -33,7 +34,8 @@ select is((select j -> 'result' from r where n = 305), '{"reused_run": 5}'::json
 -- With identity.conflict = dead every one is DEAD and nothing stops.
 select tap.set('identity.conflict', 'dead');
 insert into r select 400 + g, tap.send(pg_temp.e('x', '1')) from generate_series(1, 20) g;
-select is((select count(*) from r where n > 400 and j ->> 'status' = 'DEAD' and not j ? 'action'), 20::bigint, 'DEAD ones are seen as they are');
+select is((select count(*) from r where n > 400 and j ->> 'status' = 'DEAD' and not j ? 'action'), 20::bigint,
+          'DEAD ones are seen as they are');
 
 select * from finish();
 rollback;

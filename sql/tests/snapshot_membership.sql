@@ -18,10 +18,13 @@ update flight_schd set fday = null where flid = 'B';
 select is(tap.send(tap.plan_of('09SEP26', 'A')) -> 'result' ->> 'deleted', '0', 'a flight without FDAY is not deleted');
 
 -- Details go with the flight.
-select tap.given(tap.dnld('11SEP26', tap.rec('D', '{}', '{"GTDT":[{"GATE":"1"}],"CKDT":[{"CHKC":"1"}],"CLDT":[{"BELT":"1"}],"PSDT":[{"PSST":"1"}],"CHDT":[{"CHUT":"1"}],"DELY":[{"CODE":"1"}],"ABTM":[{"ABDG":"1"}],"CHOT":[{"CHID":"ON"}],"ROUT":[{"APCD":"A"}],"ERUT":[{"APCD":"B"}]}')));
+select tap.given(tap.dnld('11SEP26', tap.rec('D', '{}',
+          '{"GTDT":[{"GATE":"1"}],"CKDT":[{"CHKC":"1"}],"CLDT":[{"BELT":"1"}],"PSDT":[{"PSST":"1"}],"CHDT":[{"CHUT":"1"}],"DELY":[{"CODE":"1"}],"ABTM":[{"ABDG":"1"}],"CHOT":[{"CHID":"ON"}],"ROUT":[{"APCD":"A"}],"ERUT":[{"APCD":"B"}]}')));
 create view pg_temp.details as
-    select flid from flight_gate union all select flid from flight_checkin union all select flid from flight_belt union all select flid from flight_stand_plan
-    union all select flid from flight_chute union all select flid from flight_delay union all select flid from flight_bridge_op union all select flid from flight_chock_op
+    select flid from flight_gate union all select flid from flight_checkin union all select flid from flight_belt
+        union all select flid from flight_stand_plan
+    union all select flid from flight_chute union all select flid from flight_delay union all select flid
+        from flight_bridge_op union all select flid from flight_chock_op
     union all select flid from flight_route_point;
 select is((select count(*) from pg_temp.details where flid = 'D'), 10::bigint, 'a flight with ten details');
 select is(tap.outcome(tap.plan_of('11SEP26')), 'SUCCEEDED', 'an empty plan');
@@ -40,13 +43,17 @@ select is((select fday from flight_schd where flid = 'V'), date '2026-09-12', 't
 
 -- D1 keep.
 select tap.set('snapshot.absent_flight', 'keep');
-select is(tap.send(tap.plan_of('12SEP26', 'P')) -> 'result', '{"fday": "2026-09-12", "version": 3, "records": 1, "written": 1, "created": 0, "deleted": 0, "events": 1}'::jsonb, 'keep: nothing is deleted');
+select is(tap.send(tap.plan_of('12SEP26', 'P')) -> 'result',
+          '{"fday": "2026-09-12", "version": 3, "records": 1, "written": 1, "created": 0, "deleted": 0, "events": 1}'::jsonb,
+          'keep: nothing is deleted');
 select is(tap.members('2026-09-12'), array['P'], 'keep: the list is replaced');
-select is((select array_agg(flid::text order by flid) from flight_schd where fday = '2026-09-12'), array['P', 'Q', 'V'], 'keep: the flights stay with their day');
+select is((select array_agg(flid::text order by flid) from flight_schd where fday = '2026-09-12'), array['P', 'Q', 'V'],
+          'keep: the flights stay with their day');
 select is(tap.events(tap.last_id()), array['STATE P 4'], 'keep: no tombstone');
 select tap.set('snapshot.absent_flight', 'delete');
 select is(tap.send(tap.plan_of('12SEP26')) -> 'result' ->> 'deleted', '1', 'delete again: only the list counts');
-select is((select array_agg(flid::text order by flid) from flight_schd where fday = '2026-09-12'), array['Q', 'V'], 'those that were kept before are no longer on it');
+select is((select array_agg(flid::text order by flid) from flight_schd where fday = '2026-09-12'), array['Q', 'V'],
+          'those that were kept before are no longer on it');
 
 -- A deleted flight on another list.
 select tap.given(tap.plan_of('13SEP26', 'X'), tap.plan_of('14SEP26', 'X'), tap.fdel('X'));

@@ -1,7 +1,8 @@
 -- Short forms of commands (contract 2) for the test files. Schema tap holds pgTAP and these helpers.
 
 create function tap.rec(
-    p_flid text, p_set jsonb default null, p_replace jsonb default null, p_clear jsonb default null, p_apply jsonb default null
+    p_flid text, p_set jsonb default null, p_replace jsonb default null, p_clear jsonb default null,
+        p_apply jsonb default null
 ) returns jsonb
 language sql immutable
 as $$
@@ -29,7 +30,8 @@ create function tap.fdel(variadic p_flids text[] default '{}') returns jsonb
 language sql immutable
 as $$
     select jsonb_build_object('meta', tap.meta('FLOP', 'FDEL'),
-        'flights', (select coalesce(jsonb_agg(tap.rec(f.flid) order by f.ord), '[]') from unnest(p_flids) with ordinality as f (flid, ord)))
+        'flights', (select coalesce(jsonb_agg(tap.rec(f.flid) order by f.ord), '[]')
+            from unnest(p_flids) with ordinality as f (flid, ord)))
 $$;
 
 create function tap.schd(p_styp text, p_fday text, variadic p_recs jsonb[] default '{}') returns jsonb

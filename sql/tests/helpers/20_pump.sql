@@ -58,7 +58,8 @@ begin
     begin
         return msgx.process_message(p_id, v_command, v_now);
     exception when others then
-        get stacked diagnostics v_state = returned_sqlstate, v_text = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+        get stacked diagnostics v_state = returned_sqlstate, v_text = message_text, v_detail = pg_exception_detail,
+            v_hint = pg_exception_hint;
     end;
     v_error := jsonb_build_object('sqlstate', v_state, 'error', v_text, 'detail', v_detail, 'hint', v_hint);
     if (select e.treatment from msgx.error_class e where v_state like e.sqlstate_prefix || '%'

@@ -21,7 +21,8 @@ $$;
 create function tap.members(p_fday date) returns text[]
 language sql stable
 as $$
-    select coalesce(array_agg(g.flid::text order by g.flid collate "C"), '{}') from msgx.schd_gen_flid g where g.fday = p_fday
+    select coalesce(array_agg(g.flid::text order by g.flid collate "C"), '{}') from msgx.schd_gen_flid g
+        where g.fday = p_fday
 $$;
 
 -- Events of one message in order: KIND FLID version.
@@ -47,7 +48,8 @@ declare
     v_hash   text;
     v_result jsonb := '{}'::jsonb;
 begin
-    for v_table in select c.relname from pg_catalog.pg_class c where c.relnamespace = 'msgx'::regnamespace and c.relkind = 'r' loop
+    for v_table in select c.relname from pg_catalog.pg_class c
+        where c.relnamespace = 'msgx'::regnamespace and c.relkind = 'r' loop
         execute format('select md5(string_agg(t::text, e''\n'' order by t::text)) from msgx.%I t', v_table) into v_hash;
         v_result := v_result || jsonb_build_object(v_table, v_hash);
     end loop;
