@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+
+from msgx_driver import embedded
 
 PROGRAM = Path(sys.executable).parent / "msgx-driver"
 TIMEOUT = 120
@@ -43,12 +45,14 @@ class Cli:
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
+def cli(tmp_path: Path) -> Iterator[Cli]:
     """The command line without any configuration of the machine; MSGX_HOME is private to the test."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MSGX_", "PG"))}
     work = tmp_path / "cwd"
     work.mkdir()
-    return Cli(clean | {"MSGX_HOME": str(tmp_path / "home"), "LC_ALL": "C.UTF-8"}, work)
+    home = tmp_path / "home"
+    yield Cli(clean | {"MSGX_HOME": str(home), "LC_ALL": "C.UTF-8"}, work)
+    embedded.remove(home)
 
 
 @dataclass(frozen=True)
