@@ -20,7 +20,7 @@ select tap.set('snapshot.max_delete_ratio', '0.49');
 insert into before select tap.content();
 select is(tap.outcome(pg_temp.plan(1, 25)), 'DEAD/UNSUPPORTED MX104', 'more than the ratio: DEAD at once, UNSUPPORTED');
 select is(tap.reason(),
-          format('message %s: the plan of 2026-09-09 would delete 25 of 50 flights (snapshot.max_delete_ratio = 0.49); check it, then requeue with --accept-delete',
+          format('message %s: the plan of 2026-09-09 would delete 25 of 50 flights (snapshot.max_delete_ratio = 0.49); check it, raise the ratio and have the plan sent again',
           tap.last_id()), 'the reason counts');
 select is((select attempts from proc_state where message_id = tap.last_id()), 1, 'one attempt');
 select is(tap.changed((select c from before)), array['message_identity', 'message_raw', 'proc_state'],

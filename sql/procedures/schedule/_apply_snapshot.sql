@@ -75,7 +75,7 @@ begin
         v_ratio := _get_setting('snapshot.max_delete_ratio');
         if v_ratio <> 'off' and cardinality(v_goes) >= 20 and cardinality(v_goes) > v_ratio::numeric * v_old then
             perform _refuse('MX104', p_message_id, null, null,
-                format('the plan of %s would delete %s of %s flights (snapshot.max_delete_ratio = %s); check it, then requeue with --accept-delete',
+                format('the plan of %s would delete %s of %s flights (snapshot.max_delete_ratio = %s); check it, raise the ratio and have the plan sent again',
                        v_fday, cardinality(v_goes), v_old, v_ratio));
         end if;
         v_shared := _shared_of(v_goes, v_listed);
