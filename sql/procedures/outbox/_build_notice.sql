@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : none
 -- Writes    : none
--- Called by : _apply_adft, _apply_flop, _apply_fdel
+-- Called by : _apply_adft, _apply_flop, _apply_fdel, _update_mains
 -- Sources   : contract 5, D37
 -- Oracle    : msgx_outbox.build_notice
 -- ================================================================================================

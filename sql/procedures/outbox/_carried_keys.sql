@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : flight_field
 -- Writes    : none
--- Called by : _apply_adft, _apply_flop
+-- Called by : _apply_fdel, _stage_changes
 -- Sources   : D37
 -- Oracle    : msgx_outbox.carried_keys
 -- ================================================================================================

@@ -1,7 +1,7 @@
 -- ================================================================================================
 -- _book_failure
 -- Purpose   : Count the attempt, wait or give up.
--- Params    : p_class: MALFORMED | CODEC_ERROR | UNSUPPORTED | INFRA
+-- Params    : p_message_id: a PENDING or FAILED message; p_class: MALFORMED | CODEC_ERROR | UNSUPPORTED | INFRA
 --             p_treatment: dead | retry | wait, see error_class
 --             p_sqlstate: may be null; p_reason; p_now
 -- Returns   : outcome with "attempts" and "action": next | retry | stop (two heads in a row exhausted by one SQLSTATE)

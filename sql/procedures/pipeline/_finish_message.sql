@@ -1,7 +1,7 @@
 -- ================================================================================================
 -- _finish_message
 -- Purpose   : The one way into a terminal status.
--- Params    : p_meta, p_key, p_hash: what the message says of itself, null = as stored
+-- Params    : p_message_id; p_meta, p_key, p_hash: what the message says of itself, null = as stored
 --             p_status: SUCCEEDED | SKIPPED | DEAD; p_class: for DEAD; p_reason; p_duplicate_of; p_result; p_now
 -- Returns   : the outcome as process_message returns it
 -- Errors    : none

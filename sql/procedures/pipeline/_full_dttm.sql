@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : none
 -- Writes    : none
--- Called by : _identity_of, _claim_identity, process_message
+-- Called by : _identity_of, process_message, _update_mains, record_failure
 -- Sources   : D15, D16, D33
 -- Oracle    : msgx_pipeline.full_dttm
 -- ================================================================================================

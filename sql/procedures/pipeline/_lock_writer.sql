@@ -7,7 +7,7 @@
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : pipeline_lock
 -- Writes    : none
--- Called by : process_message, record_failure, acknowledge_state_loss
+-- Called by : process_message, record_failure
 -- Sources   : FS-3.2-5, OPS-1, architecture invariant 2
 -- Oracle    : msgx_pipeline.lock_writer
 -- ================================================================================================

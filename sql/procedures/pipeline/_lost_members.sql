@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : schd_gen_flid, flight_schd, flight_tombstone
 -- Writes    : none
--- Called by : acquire_writer, _apply_flop, _apply_fdel, consistency_check
+-- Called by : acquire_writer, _apply_flop, _apply_fdel, acknowledge_state_loss
 -- Sources   : D25, US-03/8
 -- Oracle    : msgx_pipeline.lost_members
 -- ================================================================================================

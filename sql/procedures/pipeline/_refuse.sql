@@ -9,7 +9,7 @@
 -- Locks     : none
 -- Reads     : none
 -- Writes    : none
--- Called by : process_message and the routines below it
+-- Called by : every routine that refuses content
 -- Sources   : D14, D40
 -- Oracle    : msgx_pipeline.refuse
 -- ================================================================================================

@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : setting
 -- Writes    : none
--- Called by : the rules that the setting decides
+-- Called by : every routine whose rule a setting decides
 -- Sources   : docs/decisions.md
 -- Oracle    : msgx_ops.get_setting
 -- ================================================================================================

@@ -10,7 +10,7 @@
 -- Locks     : none
 -- Reads     : flight_schd
 -- Writes    : flight_schd and the nine detail tables
--- Called by : _apply_snapshot, _apply_adft, _apply_flop, _apply_fdel
+-- Called by : _apply_snapshot, _apply_adft, _apply_flop, _update_mains
 -- Sources   : FS-5.4, FS-6, D22, architecture invariant 5
 -- Oracle    : msgx_state.write_flights
 -- ================================================================================================
