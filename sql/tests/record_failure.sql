@@ -1,7 +1,7 @@
 -- Classes, attempts, backoff, exhaustion and the stop of the pump (US-03/4, US-03/5, D14).
 begin;
 set local search_path = msgx, tap;
-select plan(68);
+select plan(69);
 
 select tap.start();
 select tap.queue(1, 3);
@@ -92,6 +92,10 @@ select is(record_failure(12, null, null, s, null, 'y', tap.now_of(10)) -> 'attem
       'MX501']) s;
 select is(record_failure(12, null, null, '40001', null, 'y', tap.now_of(10)) ->> 'charged', 'false', 'it says so');
 select is(record_failure(12, null, null, '40001', null, 'y', tap.now_of(10)) ->> 'status', 'FAILED', 'the head waits');
+select tap.set('pipeline.max_attempts', '2');
+select is(record_failure(12, null, null, '40001', null, 'y', tap.now_of(10)) ->> 'status', 'FAILED',
+          'also beyond a limit that was lowered');
+select tap.set('pipeline.max_attempts', '99');
 select is(record_failure(12, null, null, 'XX000', null, 'y', tap.now_of(10)) ->> 'status', 'DEAD',
           'a charged one ends it');
 select is((record_failure(13, null, null, '40001', null, 'y', tap.now_of(10)) ->> 'next_attempt_at')::timestamptz,

@@ -1,7 +1,7 @@
 -- One writer: acquire, release, unclean end, lost state (OPS-1, D25, D35).
 begin;
 set local search_path = msgx, tap;
-select plan(32);
+select plan(34);
 
 -- Nobody has the right yet.
 select is((select writer_pid from pipeline_lock), null, 'a new schema has no writer');
@@ -48,6 +48,12 @@ select lives_ok($$select set_config('msgx.writer_started', '', false)$$, 'a pool
 select throws_ok($$select record_failure(2, null, null, null, 'INFRA', 'x', null)$$, 'MX401', null,
           'who is not the writer');
 select throws_ok($$select process_message(2, '{}', null)$$, 'MX401', null, 'whatever it sends');
+
+-- A right that an operator has released.
+select is(acquire_writer(tap.now_of(4)) ->> 'unclean', 'true', 'the session takes the right back');
+update pipeline_lock set released_at = now();
+select throws_ok($$select process_message(2, '{}', null)$$, 'MX401', null, 'a right that was released is none');
+update proc_state set status = 'PENDING', attempts = 0 where message_id = 2;
 
 -- An unclean end: the head is the suspect.
 update pipeline_lock set writer_pid = 1, released_at = null;
