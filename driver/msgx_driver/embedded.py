@@ -296,8 +296,10 @@ class PostgresServer:
         if user.demoted and not self.folder.is_dir():
             found = self.home.stat()
             foreign = found.st_uid != 0 or found.st_mode & 0o022
+            # initdb hands its own path to a shell, and for root that path may be a copy in this folder.
+            odd = any(c in str(self.home) for c in '"$`\\')
             mapped = _system_base(self.home)
-            if foreign or mapped.is_dir() or not _can_enter(self.home, user):
+            if foreign or odd or mapped.is_dir() or not _can_enter(self.home, user):
                 self._check_pointer(mapped)
                 self._base = mapped
                 self._make_system_folder()
@@ -774,6 +776,11 @@ def _os_errors(home: Path) -> Iterator[None]:
         yield
     except subprocess.SubprocessError as e:
         raise _config(f"the embedded server cannot be run: {e}", "see the log below " + str(home)) from e
+    except shutil.Error as e:
+        raise _config(
+            f"cannot copy the server programs below {home}: {e.args[0][0][2]}",
+            "free disk space, or set MSGX_HOME to another folder",
+        ) from e
     except OSError as e:
         what = f"{e.filename}: {e.strerror}" if e.strerror and e.filename else e.strerror or str(e)
         raise _config(
