@@ -44,9 +44,9 @@ select throws_ok($$select _add_events(9, array[row('KAFKA:x', 'STATE', 'P', 1, n
           '23514', null, 'an unknown target');
 
 -- A notice.
-select is(_build_notice(7, '{"SNDR":"A","TYPE":"FLOP","STYP":"GTDT","SEQN":"007","DTTM":"","X":"no"}', 'F',
+select is(_build_notice(7, '{"SNDR":"A","TYPE":"FLOP","STYP":"GTDT","SEQN":"007","DTTM":"2026","X":"no"}', 'F',
           array['B', 'A']),
-          '{"FLID":"F","MESSAGE_ID":7,"SNDR":"A","TYPE":"FLOP","STYP":"GTDT","SEQN":"007","DTTM":"","CHANGED":["B","A"]}'::jsonb,
+          '{"FLID":"F","MESSAGE_ID":7,"SNDR":"A","TYPE":"FLOP","STYP":"GTDT","SEQN":"007","DTTM":"2026","CHANGED":["B","A"]}'::jsonb,
               'META as sent, and nothing else');
 select is(_build_notice(7, '{"SNDR":"A"}', 'F', '{}'), '{"FLID":"F","MESSAGE_ID":7,"SNDR":"A","CHANGED":[]}'::jsonb,
           'what META lacks is left out');
