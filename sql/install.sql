@@ -38,6 +38,7 @@ set local search_path = :"schema";
 \ir procedures/pipeline/_match_ignore.sql
 \ir procedures/pipeline/_raise.sql
 \ir procedures/pipeline/_refuse.sql
+\ir procedures/pipeline/_require_head.sql
 \ir procedures/pipeline/_writer_key.sql
 \ir procedures/pipeline/acknowledge_state_loss.sql
 \ir procedures/pipeline/acquire_writer.sql
@@ -83,7 +84,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/dynamic/_edit_mafl.sql', '8a660b53ed556fc6b1db7963273e8a43e841856a261d684ba3a41e2731d4b3b8', now(), session_user),
     ('repeatable', 'procedures/dynamic/_update_mains.sql', '8c50ea4df774c77fa571c01459e6eab7aa6503bd1e3f3fecc9a3e578241cefe0', now(), session_user),
     ('repeatable', 'procedures/outbox/_add_events.sql', '922c46f0aa88905a89516cafec6176a75fdbd7ecb67735a00accf4b9792b7217', now(), session_user),
-    ('repeatable', 'procedures/outbox/_build_notice.sql', '3d7093899ea2772c2d60d8d3fdfa6fc1c20cba6a94b4f2b6e108daae5f0841a6', now(), session_user),
+    ('repeatable', 'procedures/outbox/_build_notice.sql', 'e39e960438869c2fc93ad68efd41a1afc8b7db7bdbebcc9118bd383aaa3d592b', now(), session_user),
     ('repeatable', 'procedures/outbox/_carried_keys.sql', 'dd01d9787e6cbca67edfd52d095a063d065fc3d95ef0f0f12ed049178d31879a', now(), session_user),
     ('repeatable', 'procedures/outbox/preview_events.sql', 'df93d5219b8c7d9c85f773a835f49780b13c16e0aa809b4544c8a7adb03c33a1', now(), session_user),
     ('repeatable', 'procedures/pipeline/_book_failure.sql', '5d7a7614543a7ac867cc83ab4dd2876805b3769acd300a874a5aa6a3a7b6a001', now(), session_user),
@@ -97,14 +98,15 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_match_ignore.sql', '200dc8b1e72492ac72c36f7be40b2921dd14536acfe7866a266a641c49f56028', now(), session_user),
     ('repeatable', 'procedures/pipeline/_raise.sql', 'a295d218a9840a9b20b42f73bc7c039516a291df121a5d9fa2e80994ded2a765', now(), session_user),
     ('repeatable', 'procedures/pipeline/_refuse.sql', 'eef4aae0d5df3ee5e439faf16e231e3063c68bc043991cdafab5464593aefe0c', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_require_head.sql', '8e9bbc659e3d9debe205a1f49f26c9bb0b26bca4ff0d1ddc55fdb85a730ea6fb', now(), session_user),
     ('repeatable', 'procedures/pipeline/_writer_key.sql', 'ea680b0262e0512513826106ec1ca8a2b6f239a74f3c2ca2150b7b3c711c5208', now(), session_user),
     ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '96d7f0a97db9383456dedb07550caae806a4fc7d70e7f634ba8896d877dc36bf', now(), session_user),
     ('repeatable', 'procedures/pipeline/acquire_writer.sql', 'c80eb7f3858536a06a63bdbbc18b54b21b6ec66f74d1a64dbaf9e48380786ad0', now(), session_user),
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
     ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'f677e0acb6970f4cf149a3ab52a14660e8f11e46c9b067f79350398a77d1addb', now(), session_user),
     ('repeatable', 'procedures/pipeline/next_message.sql', '71e27873ca6551815cca1ce6104a45da064da0d660da565894809b4d7790eeed', now(), session_user),
-    ('repeatable', 'procedures/pipeline/process_message.sql', '4ff86352ff21254244aaf5f0ee366bfd6529d5aa0d4d85100ccbf2871e385eb0', now(), session_user),
-    ('repeatable', 'procedures/pipeline/record_failure.sql', 'e055eb0b8a3a48dd2788d1728d1ae41168d931aead74e5066879f1344d480c78', now(), session_user),
+    ('repeatable', 'procedures/pipeline/process_message.sql', '5d390edf5442afdc54eec4a5408658f6684e198310e1f0cbd5648157b4e569a5', now(), session_user),
+    ('repeatable', 'procedures/pipeline/record_failure.sql', '13a209c0166d183c48211bbd920b641b0cd8f4dc9363329379de540727a61ccf', now(), session_user),
     ('repeatable', 'procedures/pipeline/release_writer.sql', '4a3e5aff782eebbe0e4dd415b6befc19cf0f676ded5b28823b53f4ec29ca8ac8', now(), session_user),
     ('repeatable', 'procedures/schedule/_advance_schd_gen.sql', '0b73e2af5de3499ed2c97f3a7dbacdc2ecc0496d3b5e4a363c0d98772096932c', now(), session_user),
     ('repeatable', 'procedures/schedule/_apply_snapshot.sql', '236b8aa2949dd2c2c5e40b707e27ff39add72e6342790c41c8c3d6209ec4819e', now(), session_user),

@@ -1,7 +1,7 @@
 -- Routines: pinned search_path, rights, volatility, no dynamic SQL (engineering, contract).
 begin;
 set local search_path = msgx, tap;
-select plan(76);
+select plan(77);
 
 create view pg_temp.r as
     select p.oid, p.proname::text as name, p.prosecdef, p.provolatile::text as volatility, p.proconfig, p.proargnames,
@@ -60,7 +60,7 @@ select is((select array_agg(name order by name collate "C") from pg_temp.r where
           '_shown_value', '_sis_day', 'contract_version'], 'immutable');
 select is((select array_agg(name order by name collate "C") from pg_temp.r where volatility = 's'),
           array['_carried_keys', '_check_flights', '_check_recs', '_check_twice', '_get_setting', '_identity_of',
-          '_lost_members', '_match_ignore', '_shared_of', '_shown_items', '_snapshot_day', '_stage_changes',
+          '_lost_members', '_match_ignore', '_require_head', '_shared_of', '_shown_items', '_snapshot_day', '_stage_changes',
           '_writer_key', 'field_catalogue', 'flight_projection', 'next_message', 'preview_events'], 'stable');
 select is((select array_agg(name) from pg_temp.r where volatility in ('s',
           'i') and prosrc ~* '\m(insert into|update [a-z_]+ set|delete from)\M'), null,

@@ -12,8 +12,8 @@ select throws_ok($$select process_message(77, tap.flop('ESTT', tap.rec('F1', '{"
 select is(tap.enqueue(1), 1::bigint, 'message 1');
 select is(tap.enqueue(2), 2::bigint, 'message 2');
 select is(tap.enqueue(3), 3::bigint, 'message 3');
-select throws_ok($$select process_message(2, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"1"}')), null)$$, 'MX002',
-                 'message 2 is not the head of the queue; nobody overtakes', 'nobody overtakes a PENDING message');
+select throws_ok($$select process_message(2, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"1"}')), null)$$, 'MX501',
+                 'message 2 is not the head of the queue; nobody overtakes, ask next_message again', 'nobody overtakes a PENDING message');
 insert into r values ('ok', tap.attempt(1, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"1"}'))));
 select is((select j - 'result' from r where step = 'ok'), '{"message_id": 1, "status": "SUCCEEDED"}'::jsonb,
           'the outcome is data');
@@ -52,7 +52,7 @@ select is((select reason::text from proc_state where message_id = 1), null, 'nor
 insert into r values ('fail', tap.attempt(2, tap.flop('ZZZZ', tap.rec('F1', '{"ESTT":"2"}'))));
 select is((select j ->> 'status' from r where step = 'fail'), 'FAILED', 'an unknown kind fails');
 select is((select message_id from next_message(null)), 2::bigint, 'the failed message is still the head');
-select throws_ok($$select process_message(3, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"3"}')), null)$$, 'MX002', null,
+select throws_ok($$select process_message(3, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"3"}')), null)$$, 'MX501', null,
           'nobody overtakes a FAILED message');
 select is(tap.attempt(2, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"2"}'))) ->> 'status', 'SUCCEEDED',
           'a retry may succeed');

@@ -27,7 +27,7 @@ select is((select message_id from next_message(null)), 1203::bigint, 'the head i
 select is(tap.enqueue(5), 5::bigint, 'a late message with a smaller id');
 select is((select queue_floor from pipeline_lock), 5::bigint, 'the floor goes down');
 select is((select message_id from next_message(null)), 5::bigint, 'it is the head');
-select throws_ok($$select process_message(1203, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"4"}')), null)$$, 'MX002', null,
+select throws_ok($$select process_message(1203, tap.flop('ESTT', tap.rec('F1', '{"ESTT":"4"}')), null)$$, 'MX501', null,
           'nobody overtakes it');
 select is(tap.attempt(5, tap.flop('ESTT', tap.rec('F2', '{"ESTT":"4"}'))) ->> 'status', 'SUCCEEDED',
           'it is processed at its turn by id');
@@ -36,7 +36,7 @@ select is(tap.enqueue(2000), 2000::bigint, 'a message at the end');
 select is((select queue_floor from pipeline_lock), 5::bigint, 'does not move the floor');
 
 -- A failure booked out of turn must not carry the floor over the head.
-select is(tap.state_of($$select record_failure(1450, null, null, null, 'MALFORMED', 'x', null)$$), 'MX002',
+select is(tap.state_of($$select record_failure(1450, null, null, null, 'MALFORMED', 'x', null)$$), 'MX501',
           'a failure is only booked for the head');
 select is((select message_id from next_message(null)), 1203::bigint, 'the head stays the head');
 select is((select count(*) from proc_state where status in ('PENDING', 'FAILED') and message_id < (select queue_floor

@@ -121,7 +121,7 @@ select throws_ok($$select record_failure(15, null, null, null, 'x', 'y', null)$$
           'nor is an unknown class');
 select throws_ok($$select record_failure(99, null, null, null, 'INFRA', 'y', null)$$, 'MX002', null,
           'nor an unknown message');
-select throws_ok($$select record_failure(16, null, null, null, 'INFRA', 'y', null)$$, 'MX002', null,
+select throws_ok($$select record_failure(16, null, null, null, 'INFRA', 'y', null)$$, 'MX501', null,
           'nor one that is not the head');
 select is((select attempts from proc_state where message_id = 15), 0, 'none of them charged an attempt');
 

@@ -23,6 +23,9 @@ __all__ = ["Pump"]
 
 log = logging.getLogger(__name__)
 
+NOT_THE_HEAD: Final = "MX501"
+"""A smaller id was enqueued after the head was read: read it again."""
+
 UNCHARGED_TRIES: Final = 8
 """Failures of the database as a whole in a row, on one head, before the pump gives up."""
 
@@ -48,7 +51,7 @@ class Pump:
         with StopRequest() as stop:
             while not stop.requested and (head := self.store.next_message()) is not None:
                 outcome = self.step(head)
-                if outcome["status"] != "FAILED" and not on_terminal(outcome):
+                if outcome["status"] not in ("FAILED", "WAITING") and not on_terminal(outcome):
                     return
             if stop.requested:
                 raise KeyboardInterrupt
@@ -92,6 +95,8 @@ class Pump:
             if stop is not None:
                 raise stop from e
             state = e.sqlstate or "08000"
+            if state == NOT_THE_HEAD:
+                return {"message_id": head.message_id, "status": "WAITING", "sqlstate": state}
             reason = e.diag.message_primary or ""
             if not state.startswith("MX"):
                 # The database's own texts may quote values of the message.
@@ -119,6 +124,8 @@ class Pump:
             stop = stop_error(e)
             if stop is not None:
                 raise stop from e
+            if e.sqlstate == NOT_THE_HEAD:
+                return {"message_id": head.message_id, "status": "WAITING", "sqlstate": e.sqlstate}
             return self._uncharged_failure(head, e.sqlstate, reason)
         if outcome["status"] == "FAILED" and not outcome.get("charged"):
             return self._uncharged_failure(head, sqlstate, reason)

@@ -126,7 +126,7 @@ def test_a_smaller_id_enqueued_meanwhile_becomes_the_next_head(sessions: Callabl
     assert pump.one("select message_id from next_message(null)") == 5
     with pytest.raises(psycopg.Error) as caught:
         pump.process(20)
-    assert caught.value.sqlstate == "MX002"
+    assert caught.value.sqlstate == "MX501"
     assert pump.process(5)["status"] == "SUCCEEDED"
     assert pump.process(20)["status"] == "SUCCEEDED"
 

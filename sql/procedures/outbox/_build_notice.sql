@@ -15,9 +15,10 @@ create or replace function _build_notice(p_message_id bigint, p_meta jsonb, p_fl
 language plpgsql immutable
 as $$
 begin
+    -- An empty DTTM is none (D11).
     return jsonb_strip_nulls(jsonb_build_object(
         'FLID', p_flid, 'MESSAGE_ID', p_message_id, 'SNDR', p_meta -> 'SNDR', 'TYPE', p_meta -> 'TYPE',
-        'STYP', p_meta -> 'STYP', 'SEQN', p_meta -> 'SEQN', 'DTTM', p_meta -> 'DTTM', 'CHANGED', to_jsonb(p_changed)));
+        'STYP', p_meta -> 'STYP', 'SEQN', p_meta -> 'SEQN', 'DTTM', nullif(p_meta ->> 'DTTM', ''), 'CHANGED', to_jsonb(p_changed)));
 end;
 $$;
 

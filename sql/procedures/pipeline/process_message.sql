@@ -5,7 +5,7 @@
 --             p_command: see docs/reference/contract.md 2; {"meta", "error"} when the body could not be decoded
 --             p_now: clock, null = clock_timestamp()
 -- Returns   : {"message_id", "status", "reason"?, "duplicate_of"?, "result"?, "action"? (stop)}; {"already": true} when it was terminal
--- Errors    : MX001, MX002 caller; MX101-MX104 content; MX201 compare-and-swap; MX401 not the writer; MX901 state lost.
+-- Errors    : MX001, MX002 caller; MX101-MX104 content; MX201 compare-and-swap; MX401 not the writer; MX501 not the head; MX901 state lost.
 --             After an error roll back, then call record_failure.
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : proc_state, ignore_rule, flop_kind, setting and what the applying routines read
@@ -46,12 +46,7 @@ begin
     if v_status not in ('PENDING', 'FAILED') then
         return jsonb_build_object('message_id', p_message_id, 'status', v_status, 'already', true);
     end if;
-    if exists (select 1 from proc_state s
-                where s.status in ('PENDING', 'FAILED') and s.message_id < p_message_id
-                  and s.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER'))
-    then
-        perform _raise('MX002', format('message %s is not the head of the queue; nobody overtakes', p_message_id), null);
-    end if;
+    perform _require_head(p_message_id);
 
     if coalesce(v_type, '') = '' or coalesce(v_styp, '') = '' then
         perform _refuse('MX101', p_message_id, null, 'META', 'TYPE and STYP are required');

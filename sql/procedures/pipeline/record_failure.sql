@@ -9,7 +9,7 @@
 --             p_reason: message, tag, FLID, rule; cleaned and cut to 4000
 --             p_now: clock, null = clock_timestamp()
 -- Returns   : {"status", "attempts", "action": next | retry | stop, …}; "already" when it was terminal
--- Errors    : MX001 class or SQLSTATE not recordable; MX002 unknown message, or not the head; MX401, MX902
+-- Errors    : MX001 class or SQLSTATE not recordable; MX002 unknown message; MX501 not the head; MX401, MX902
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : proc_state, error_class, setting
 -- Writes    : proc_state, message_identity
@@ -36,12 +36,7 @@ begin
     if v_status not in ('PENDING', 'FAILED') then
         return jsonb_build_object('message_id', p_message_id, 'status', v_status, 'action', 'next', 'already', true);
     end if;
-    if exists (select 1 from proc_state s
-                where s.status in ('PENDING', 'FAILED') and s.message_id < p_message_id
-                  and s.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER'))
-    then
-        perform _raise('MX002', format('message %s is not the head of the queue; nobody overtakes', p_message_id), null);
-    end if;
+    perform _require_head(p_message_id);
     if p_class is null then
         select e.* into v_rule from error_class e
          where coalesce(p_sqlstate, '') like e.sqlstate_prefix || '%'
