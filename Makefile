@@ -20,6 +20,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml
 	sh scripts/prerequisites.sh setup
+	@echo 'Installing the driver and its tools into $(VENV); this takes about half a minute.'
 	"$$(sh scripts/prerequisites.sh python)" -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,dev]'
 	touch $@
@@ -39,6 +40,7 @@ lint: setup
 	$(BIN)/sqlfluff lint --disable-progress-bar sql migrations
 
 clean:
-	if [ -x $(BIN)/python ]; then $(BIN)/python -m msgx_driver.embedded remove "$(HOME_DIR)"; fi
+	if [ -x $(BIN)/msgx-driver ]; then $(BIN)/python -m msgx_driver.embedded remove "$(HOME_DIR)"; \
+	elif [ -e "$(HOME_DIR)" ]; then echo 'run make setup first: it takes the driver to remove .msgx'; exit 3; fi
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find driver -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,6 +22,14 @@ HEAD = """\
 \\endif
 select :'schema' || '_owner' as owner, :'schema' || '_driver' as driver,
        :'schema' || '_operator' as operator, :'schema' || '_report' as report \\gset
+\\set QUIET on
+\\o /dev/null
+select exists (
+    select 1 from pg_catalog.pg_tables t where t.schemaname = :'schema' and t.tablename = 'schema_history') as installed \\gset
+\\if :installed
+  \\warn schema :schema is installed already; upgrade it with: msgx-driver migrate up --db DSN --schema :schema
+  do $$ begin raise exception 'already installed'; end $$;
+\\endif
 begin;
 \\ir bootstrap.sql
 set local role :"owner";
@@ -35,6 +43,7 @@ reset role;
 set search_path = :"schema";
 analyze;
 reset search_path;
+\\o
 \\echo msgx is installed in schema :schema
 """
 

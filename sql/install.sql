@@ -8,6 +8,14 @@
 \endif
 select :'schema' || '_owner' as owner, :'schema' || '_driver' as driver,
        :'schema' || '_operator' as operator, :'schema' || '_report' as report \gset
+\set QUIET on
+\o /dev/null
+select exists (
+    select 1 from pg_catalog.pg_tables t where t.schemaname = :'schema' and t.tablename = 'schema_history') as installed \gset
+\if :installed
+  \warn schema :schema is installed already; upgrade it with: msgx-driver migrate up --db DSN --schema :schema
+  do $$ begin raise exception 'already installed'; end $$;
+\endif
 begin;
 \ir bootstrap.sql
 set local role :"owner";
@@ -78,8 +86,8 @@ set local search_path = :"schema";
 \ir views/snapshot_ledger.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0001__initial.sql', '1eff524e20dc3a007984bbaf20ccffda203827d8f425a32819fc37aacdc53950', now(), session_user),
-    ('repeatable', 'procedures/dynamic/_apply_adft.sql', '35b1be151ae3b598257f8f63355faed885c230d9d3a41ae019f23e97ea610685', now(), session_user),
-    ('repeatable', 'procedures/dynamic/_apply_fdel.sql', '1c8b6e2b0688adad0466ff93469340301c40459d586342d94342e352911c9263', now(), session_user),
+    ('repeatable', 'procedures/dynamic/_apply_adft.sql', '6281f717b7483e3a9882a5c3120475c7d7ab8b1d76022bd56108449e0b85245b', now(), session_user),
+    ('repeatable', 'procedures/dynamic/_apply_fdel.sql', '9524be23001e1a0d8910d04157289bd51ff252aab592672965b1d8c4aca99849', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_flop.sql', '3fb6279a290325bc0c7e706dcbfbe3677b4f5ae3dd24527dab6bcbc5a176f405', now(), session_user),
     ('repeatable', 'procedures/dynamic/_edit_mafl.sql', '8a660b53ed556fc6b1db7963273e8a43e841856a261d684ba3a41e2731d4b3b8', now(), session_user),
     ('repeatable', 'procedures/dynamic/_update_mains.sql', '8c50ea4df774c77fa571c01459e6eab7aa6503bd1e3f3fecc9a3e578241cefe0', now(), session_user),
@@ -88,7 +96,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/outbox/_carried_keys.sql', 'dd01d9787e6cbca67edfd52d095a063d065fc3d95ef0f0f12ed049178d31879a', now(), session_user),
     ('repeatable', 'procedures/outbox/preview_events.sql', 'df93d5219b8c7d9c85f773a835f49780b13c16e0aa809b4544c8a7adb03c33a1', now(), session_user),
     ('repeatable', 'procedures/pipeline/_book_failure.sql', '5d7a7614543a7ac867cc83ab4dd2876805b3769acd300a874a5aa6a3a7b6a001', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_claim_identity.sql', '5f9a48d6bcee4e5492ab8e6b5291b65f44a05ae6374d4213193241bd5fcd6f24', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_claim_identity.sql', '3940db44b8b266730adcb6309a6f665ba2cc3373320a33f70ccdbf2f7f10b8cc', now(), session_user),
     ('repeatable', 'procedures/pipeline/_content_hash.sql', 'fcbec255f34991fd577476067ae45a4b82ee9f74ac29b74617fe4f97b7876028', now(), session_user),
     ('repeatable', 'procedures/pipeline/_finish_message.sql', 'd3a8e10102186a503d143419fea9caa5e575e417144e625c6270e5b9d06b9939', now(), session_user),
     ('repeatable', 'procedures/pipeline/_full_dttm.sql', '8ec848ee1cb17f6932bcc2bd9a1e0b6eddf7c3abc7651b5aba5746c5a4e66b0d', now(), session_user),
@@ -105,8 +113,8 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
     ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'f677e0acb6970f4cf149a3ab52a14660e8f11e46c9b067f79350398a77d1addb', now(), session_user),
     ('repeatable', 'procedures/pipeline/next_message.sql', '71e27873ca6551815cca1ce6104a45da064da0d660da565894809b4d7790eeed', now(), session_user),
-    ('repeatable', 'procedures/pipeline/process_message.sql', '5d390edf5442afdc54eec4a5408658f6684e198310e1f0cbd5648157b4e569a5', now(), session_user),
-    ('repeatable', 'procedures/pipeline/record_failure.sql', '13a209c0166d183c48211bbd920b641b0cd8f4dc9363329379de540727a61ccf', now(), session_user),
+    ('repeatable', 'procedures/pipeline/process_message.sql', '56efbe7e04d6b08a2574e7c8fed42532e3c1297c18dfbf0230ab6389b31ba9b9', now(), session_user),
+    ('repeatable', 'procedures/pipeline/record_failure.sql', 'd86779954f292a0c279e4807aa1b0058a500371725327c060606cf853b670110', now(), session_user),
     ('repeatable', 'procedures/pipeline/release_writer.sql', '4a3e5aff782eebbe0e4dd415b6befc19cf0f676ded5b28823b53f4ec29ca8ac8', now(), session_user),
     ('repeatable', 'procedures/schedule/_advance_schd_gen.sql', '0b73e2af5de3499ed2c97f3a7dbacdc2ecc0496d3b5e4a363c0d98772096932c', now(), session_user),
     ('repeatable', 'procedures/schedule/_apply_snapshot.sql', '236b8aa2949dd2c2c5e40b707e27ff39add72e6342790c41c8c3d6209ec4819e', now(), session_user),
@@ -116,8 +124,8 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/schedule/_sis_day.sql', '87d586d2e427ed39c9b804695c5b03286726303999ed5b281bf78ecb9f464e91', now(), session_user),
     ('repeatable', 'procedures/schedule/_snapshot_day.sql', 'a669309a2028a04c455962ed40a7f1d5fcae96eb05f04ead52627e2b0d510ca6', now(), session_user),
     ('repeatable', 'procedures/settings/_get_setting.sql', '88924c8fb89135630f70c878c2d88db2a2a16204e4459dc74a677dcbf0390848', now(), session_user),
-    ('repeatable', 'procedures/settings/set_setting.sql', '8df91da59d75eb8f153ea021b1ccbd93bac6a9fe07b20348c394b40f5fbef8b9', now(), session_user),
-    ('repeatable', 'procedures/state/_check_flights.sql', 'e260aa30738ca2f5e1b355cdd40110318ccb87e3aca0c239a1ed8fed313b7438', now(), session_user),
+    ('repeatable', 'procedures/settings/set_setting.sql', 'c1d067838d1f170d3b9b68b56d554d77e094bf48c58ccbf7ab9a4bdafcedd6ea', now(), session_user),
+    ('repeatable', 'procedures/state/_check_flights.sql', '360ec2c8230056e47e81d11ffb7b6b2e4c6f9bdb5df19e83e30c23ba9c889d91', now(), session_user),
     ('repeatable', 'procedures/state/_delete_flights.sql', '8c578a2d775ebf5a6b5a7bf3003371844c4323c1eef5fe6abab1f93cd322c501', now(), session_user),
     ('repeatable', 'procedures/state/_merge_items.sql', 'c4da3da64cdaf75ec8a68a520bb76e35509290d9e919d415b7d528a7aefaae0d', now(), session_user),
     ('repeatable', 'procedures/state/_shared_of.sql', '3bb8a18ed7aa3b24d125246b68cd299c66ceb4579b671ecb7e314e4f314e49c1', now(), session_user),
@@ -142,4 +150,5 @@ reset role;
 set search_path = :"schema";
 analyze;
 reset search_path;
+\o
 \echo msgx is installed in schema :schema

@@ -63,6 +63,13 @@ select message_id, status, error_class, last_error_class, reason
  where message_id = any (%(ids)s) and status in ('DEAD', 'FAILED')
  order by message_id;
 
+-- name: skip_reasons
+select split_part(reason, ':', 1) as reason, count(*) as messages
+  from proc_state
+ where message_id = any (%(ids)s) and status = 'SKIPPED'
+ group by 1
+ order by 1;
+
 -- name: board
 select flid, flno as flight, mvin, fday, coalesce(sodt, std) as scheduled, estt, actt,
        stnd, concat_ws(' ', gate1, gate2) as gates, concat_ws(' ', counter1, counter2) as counters, belt1,

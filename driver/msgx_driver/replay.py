@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -82,7 +83,7 @@ def read_inputs(paths: Iterable[str], stdin: BinaryIO) -> list[InputMessage]:
 
 
 def _read_file(file: Path) -> Iterator[InputMessage]:
-    if file.suffix not in (".xml", ".jsonl"):
+    if file.suffix not in (".xml", ".jsonl") and file.exists():
         raise _usage(f"{file} is neither *.xml nor *.jsonl")
     try:
         data = file.read_bytes()
@@ -101,17 +102,27 @@ def _json_lines(data: bytes, origin: str) -> Iterator[InputMessage]:
         where = f"{origin} line {number}"
         try:
             row = json.loads(line)
-            xml = row["xml"].encode("utf-8")
+            payload, encoding = _line_payload(row)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
-            raise _usage(f'{where} is not {{"id": …, "xml": "…"}} in UTF-8 ({type(e).__name__})') from e
+            shape = '{"id": …, "xml": "…"} or {"id": …, "xml_base64": "…"}'
+            raise _usage(f"{where} is not {shape} in UTF-8 ({type(e).__name__})") from e
         message_id = row.get("id")
         if message_id is not None and (type(message_id) is not int or not 0 < message_id < 2**63):
             raise _usage(f"{where}: id must be a whole number from 1")
-        yield InputMessage(message_id, xml, "text", where)
+        yield InputMessage(message_id, payload, encoding, where)
+
+
+def _line_payload(row: dict[str, Any]) -> tuple[bytes, str]:
+    """Payload and encoding of a JSON line: "xml" is text that was decoded before, "xml_base64" bytes as received."""
+    if "xml_base64" not in row:
+        return row["xml"].encode("utf-8"), "text"
+    if "xml" in row:
+        raise ValueError("xml and xml_base64 side by side")
+    return base64.b64decode(row["xml_base64"], validate=True), "bytes"
 
 
 def _usage(message: str) -> MsgxError:
-    return MsgxError(message, exit_code=ExitCode.USAGE)
+    return MsgxError(message, exit_code=ExitCode.USAGE, hint="see msgx-driver replay --help")
 
 
 def replay(

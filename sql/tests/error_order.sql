@@ -42,7 +42,7 @@ select is(tap.outcome(tap.with_meta(pg_temp.f('ok'), '{"SEQN":"777"}') || '{"err
 
 -- The kind before the records.
 select is(pg_temp.bad(tap.with_meta(pg_temp.f('shape'), '{"STYP":"ZZZZ"}')),
-          'MX103 message N: kind FLOP/ZZZZ is unknown or disabled; enable it in flop_kind and have the message sent again',
+          'MX103 message N: kind FLOP/ZZZZ is unknown or disabled; enable it in flop_kind and have it sent again under a new SEQN',
           'the kind first');
 select is(pg_temp.bad(tap.schd('DELT', 'x')), 'MX103 message N: kind SCHD/DELT is not supported', 'so with SCHD');
 
@@ -71,7 +71,7 @@ select matches(pg_temp.bad(pg_temp.f('wide', 'nokey')), '^MX101 .*no key of its 
 select matches(pg_temp.bad(pg_temp.f('ok', 'wide')), '^MX102 .*tag ESTT: capacity', 'then the width');
 select is(pg_temp.bad(tap.flop('ESTT', tap.rec('B', '{"ESTT":"1","ZZZZ":"1"}'),
           tap.rec('A', '{"ESTT":"1","YYYY":"1","XXXX":"1"}'))),
-          'MX103 message N, flight B, tag ZZZZ: unknown field (wire.unknown_field = reject); add it to flight_field or wire_ignored_field and have the message sent again',
+          'MX103 message N, flight B, tag ZZZZ: unknown field (wire.unknown_field = reject); list it in wire_ignored_field and have it sent again under a new SEQN',
               'of one sort the first record');
 select matches(pg_temp.bad(tap.flop('ESTT', tap.rec('A', '{"ESTT":"1","YYYY":"1","XXXX":"1"}'))), 'tag XXXX',
           'and the first tag');

@@ -80,7 +80,7 @@ select is((select payload -> 'CHANGED' from msg_event where message_id = tap.las
 select is(tap.outcome(tap.flop(k.styp, tap.rec('F', jsonb_build_object(k.keys[1], '1')))), 'DEAD/EXHAUSTED MX103',
           k.styp || ' is disabled') from flop_kind k where not k.enabled order by k.styp;
 select is(tap.reason(),
-          format('message %s: kind FLOP/VIPP is unknown or disabled; enable it in flop_kind and have the message sent again',
+          format('message %s: kind FLOP/VIPP is unknown or disabled; enable it in flop_kind and have it sent again under a new SEQN',
           tap.last_id()), 'the reason names the kind');
 select is(tap.outcome(tap.flop('ZZZZ', tap.rec('F', '{"ESTT":"1"}'))), 'DEAD/EXHAUSTED MX103', 'an unknown kind');
 update flop_kind set enabled = true where styp = 'MAXP';

@@ -7,7 +7,7 @@ select is(_get_setting('snapshot.absent_flight'), 'delete', 'a setting is read')
 select throws_ok($$select _get_setting('nope')$$, 'MX301', null, 'an unknown one is an error');
 select throws_ok($$select _get_setting(null)$$, 'MX301', null, 'no name is an error');
 select throws_ok($$select set_setting('nope', 'x', null)$$, 'MX003',
-          'no setting is named nope; the view of names is the table setting', 'an unknown name is refused');
+          'no setting is named nope; the table setting lists the names', 'an unknown name is refused');
 select throws_ok($$select set_setting(null, 'x', null)$$, 'MX003', null, 'no name is refused');
 select throws_ok(format('select set_setting(%L, %L, null)', n, v), 'MX003', null,
           format('%s does not take %s', n, coalesce(to_json(v)::text, 'null')))

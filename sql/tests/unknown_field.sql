@@ -33,7 +33,7 @@ select is(tap.flight('F') - 'UPDATED_AT',
 select is(tap.outcome(tap.flop('ESTT', tap.rec('G', '{"ESTT":"1"}'), tap.rec('F', '{"ESTT":"1","XXXX":"secret"}'))),
           'DEAD/EXHAUSTED MX103', 'reject: one of several records');
 select is(tap.reason(),
-          format('message %s, flight F, tag XXXX: unknown field (wire.unknown_field = reject); add it to flight_field or wire_ignored_field and have the message sent again',
+          format('message %s, flight F, tag XXXX: unknown field (wire.unknown_field = reject); list it in wire_ignored_field and have it sent again under a new SEQN',
           tap.last_id()), 'reject: the reason names tag and FLID, not the value');
 select is((select (last_error_class, attempts)::text from proc_state where message_id = tap.last_id()),
           '(UNSUPPORTED,3)', 'reject: UNSUPPORTED, so that it can be requeued');

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from msgx_driver.cli.session import Session, common_options, print_json
+from msgx_driver.cli.session import Session, common_options, embedded_home, print_json
 from msgx_driver.cli.tables import print_table
 from msgx_driver.clock import SystemClock
 from msgx_driver.migrate import migrate_status, migrate_up
@@ -57,11 +59,10 @@ def settings_list(as_json: bool, **common: str | None) -> None:
     if as_json:
         print_json(rows)
         return
-    print_table(
-        "Settings",
-        ["name", "value", "default", "allowed", "meaning"],
-        [(r["name"], r["value"], r["default_value"], r["pattern"], r["description"]) for r in rows],
-    )
+    for row in rows:
+        changed = "" if row["value"] == row["default_value"] else f"  (default {row['default_value']})"
+        click.echo(f"{row['name']} = {row['value']}{changed}")
+        click.echo(f"    {row['description']}; allowed: {row['pattern']}")
 
 
 @settings.command("set")
@@ -86,6 +87,8 @@ def config() -> None:
 def config_show(as_json: bool, **common: str | None) -> None:
     """Effective values and where they come from; secrets are masked."""
     rows = Session.start(**common).config.describe()
+    source = "environment variable MSGX_HOME" if os.environ.get("MSGX_HOME") else "default"
+    rows.append(("MSGX_HOME", str(embedded_home()), source))
     if as_json:
         print_json([{"key": key, "value": value, "source": source} for key, value, source in rows])
         return

@@ -21,10 +21,15 @@ from msgx_driver.log import setup_logging
 from msgx_driver.migrate import migrate_up
 from msgx_driver.store import Store, connect
 
-__all__ = ["Session", "common_options", "print_json"]
+__all__ = ["Session", "common_options", "embedded_home", "print_json"]
 
 log = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def embedded_home() -> Path:
+    """The folder of the embedded server: $MSGX_HOME, else the user's data folder."""
+    return Path(os.environ.get("MSGX_HOME") or default_home()).absolute()
 
 
 def common_options(function: F) -> F:
@@ -79,8 +84,7 @@ class Session:
         if self.config.database.dsn is not None:
             yield self.config.database.conninfo()
             return
-        home = Path(os.environ.get("MSGX_HOME") or default_home())
-        with embedded_server(home) as server:
+        with embedded_server(embedded_home()) as server:
             yield server.dsn
 
     @contextlib.contextmanager

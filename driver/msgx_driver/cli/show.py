@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from msgx_driver.cli.session import Session, common_options, print_json
-from msgx_driver.cli.tables import console, print_table
+from msgx_driver.cli.tables import print_table, printable
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.wire.canonical import canonical_json
 
@@ -32,10 +32,16 @@ def status(as_json: bool, **common: str | None) -> None:
 
 @click.command()
 @click.argument("flids", nargs=-1, metavar="[FLID...]")
+@click.option("--board", is_flag=True, help="Print the flight board instead: a table, all flights.")
 @common_options
-def flights(flids: tuple[str, ...], **common: str | None) -> None:
+def flights(flids: tuple[str, ...], board: bool, **common: str | None) -> None:
     """Whole states as they go to Kafka: a JSON array, all flights or the named ones."""
+    if board and flids:
+        raise click.UsageError("--board shows all flights; leave the FLIDs out")
     with Session.start(**common).store() as store:
+        if board:
+            print_board(store.rows("board", limit=None), "Flight board")
+            return
         found = store.projections(flids or None)
     missing = sorted(set(flids) - {str(f["FLID"]) for f in found})
     if missing:
@@ -92,9 +98,15 @@ def dead_show(message_id: int, as_json: bool, **common: str | None) -> None:
     payload = row.pop("payload")
     for name, value in row.items():
         click.echo(f"{name:<17} {'' if value is None else value}")
-    out = console()
-    out.rule("payload")
-    out.out("".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in payload), highlight=False)
+    click.echo("payload")
+    click.echo(printable(payload, keep="\n\t"))
+
+
+def print_board(rows: list[dict[str, Any]], title: str) -> None:
+    """Print rows of the flight board; a narrow terminal gets fewer columns."""
+    columns = ["FLID", "flight", "A/D", "day", "scheduled", "estimated", "actual", "stand", "gates", "counters"]
+    optional = ["day", "counters", "belt", "stand", "estimated", "actual", "A/D"]
+    print_table(title, [*columns, "belt", "remark"], [tuple(row.values()) for row in rows], optional)
 
 
 def _kind(row: dict[str, Any]) -> str:

@@ -93,7 +93,7 @@ def decode_message(payload: bytes, encoding: str, catalogue: FieldCatalogue, *, 
         reader = _Reader(catalogue, meta=reader.meta)
         error = reader.read(text, complete=undecodable is None)
     if too_long:
-        rule = f"the message is over the limit of {max_bytes} bytes (wire.max_bytes)"
+        rule = f"capacity: the message is over the limit of {max_bytes} bytes (wire.max_bytes)"
         error = DecodeError(rule, capacity=True)
     elif undecodable is not None:
         error = DecodeError((reader.where() if error is None else "") + undecodable)
@@ -432,14 +432,17 @@ class _Reader:
         if name == "FLID":
             self._see_once(name)
             self._open_leaf(name, name, attrs, _Reader._leaf_of_flid)
-        elif name == "FDEL" and self._open_flight().tag == "FLOP":
-            # The marker of a deletion says nothing that STYP does not say.
+        elif name == "FDEL" and self._open_flight().tag == "FLOP" and self._deletes():
+            # The marker of a deletion says nothing that TYPE or STYP does not say; elsewhere it is unknown (D10).
             self._open_leaf(name, name, attrs, _Reader._leaf_ignored)
         elif name != tag:
             self._start_in_record(name, attrs)
         else:
             self._notes.add(_clip(name))
             self._leave_out()
+
+    def _deletes(self) -> bool:
+        return self.meta is not None and "FDEL" in (self.meta["TYPE"], self.meta["STYP"])
 
     def _open_flight(self) -> _Flight:
         if self._flight is None:
@@ -472,7 +475,7 @@ class _Reader:
         if not value.strip(BLANK):
             self._fail("FLID is empty")
         if len(value) > MAX_FLID:
-            self._fail(f"FLID is over {MAX_FLID} characters", capacity=True)
+            self._fail(f"capacity: FLID is over {MAX_FLID} characters", capacity=True)
         flight.flid = value
 
     def _end_record(self) -> None:
@@ -579,7 +582,7 @@ class _Reader:
         if len(items) > 1 and spec.tag in flight.empty:
             self._fail(f"{spec.tag}: an empty element among others")
         if spec.max_items is not None and len(items) > spec.max_items:
-            self._fail(f"{spec.tag}: more than {spec.max_items} items", capacity=True)
+            self._fail(f"{spec.tag}: capacity: more than {spec.max_items} items", capacity=True)
 
     def _add_object(self, flight: _Flight, spec: FieldSpec, item: dict[str, str]) -> None:
         if any(item.values()):

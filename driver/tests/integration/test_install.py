@@ -107,7 +107,7 @@ def test_install_sql_twice_is_refused_and_changes_nothing(pg_server: Any, psql: 
     dsn = pg_server.new_database()
     install(psql, dsn, "msgx")
     before = dump(pg_server, dsn, "msgx"), rows(dsn, "msgx")
-    assert "already exists" in install(psql, dsn, "msgx", expect=3)
+    assert "schema msgx is installed already" in install(psql, dsn, "msgx", expect=3)
     assert (dump(pg_server, dsn, "msgx"), rows(dsn, "msgx")) == before
 
 

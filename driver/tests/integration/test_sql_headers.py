@@ -79,8 +79,8 @@ def calls(text: str, name: str) -> bool:
 
 @cache
 def driver_text() -> str:
-    """All SQL and Python of the driver."""
-    return "\n".join(p.read_text() for p in sorted(PACKAGE.rglob("*")) if p.suffix in {".py", ".sql"})
+    """The statements of the driver; they stand in one file."""
+    return (PACKAGE / "queries.sql").read_text()
 
 
 NAMES = sorted(p.stem for p in (sql_dir() / "procedures").glob("*/*.sql"))

@@ -156,11 +156,7 @@ class TestMeta:
 
     @pytest.mark.parametrize("tag", ["SNDR", "SEQN", "DTTM", "TYPE", "STYP"])
     def test_a_field_twice_makes_meta_unreadable(self, tag: str) -> None:
-        twice = (
-            "<META>"
-            + "".join(f"<{t}>1</{t}>" for t in ["SNDR", "SEQN", "DTTM", "TYPE", "STYP", tag])
-            + "</META>"
-        )
+        twice = "<META>" + "".join(f"<{t}>1</{t}>" for t in ["SNDR", "SEQN", "DTTM", "TYPE", "STYP", tag]) + "</META>"
         assert unreadable(f"<MSG>{twice}</MSG>").reason == f"META/{tag} twice"
 
     @pytest.mark.parametrize(
@@ -201,21 +197,15 @@ class TestMeta:
         late = "<FLOP><STD>1</STD></FLOP>"
         assert refused(f"<MSG>{late}{meta()}</MSG>") == "FLOP record 1: FLID is missing"
         assert refused(f"<MSG>text{meta()}</MSG>") == "text between the elements"
-        assert refused(f"<MSG><FLOP FLID='A'>x</FLOP>{meta()}<FLOP/></MSG>").startswith(
-            "FLOP record 1 (FLID A): "
-        )
+        assert refused(f"<MSG><FLOP FLID='A'>x</FLOP>{meta()}<FLOP/></MSG>").startswith("FLOP record 1 (FLID A): ")
         assert refused(f"<MSG><FLOP FLID='A'/>{meta()}<FLOP/></MSG>") == "FLOP record 2: FLID is missing"
         assert refused(f"<MSG>{meta('LDM')}<A/>{meta('LDM')}</MSG>") == "a second META"
         assert refused(f"<MSG><A/>{meta('LDM')}{meta('LDM')}</MSG>") == "a second META"
-        assert run(f"<MSG>text<LDM/>{meta('LDM')}</MSG>") == {
-            "meta": run(f"<MSG>{meta('LDM')}</MSG>")["meta"]
-        }
+        assert run(f"<MSG>text<LDM/>{meta('LDM')}</MSG>") == {"meta": run(f"<MSG>{meta('LDM')}</MSG>")["meta"]}
 
 
 class TestEmptyAndBroken:
-    @pytest.mark.parametrize(
-        "document", ["", " \n ", "<MSG>", "<MSG><META>", "plain text", "{}", "\0", "<MSG>\x01"]
-    )
+    @pytest.mark.parametrize("document", ["", " \n ", "<MSG>", "<MSG><META>", "plain text", "{}", "\0", "<MSG>\x01"])
     def test_no_document_is_refused_with_a_position(self, document: str) -> None:
         assert unreadable(document).reason.startswith("not well-formed XML at line ")
 
@@ -308,7 +298,7 @@ class TestSize:
         document = flop("<REMC>登机口</REMC>").encode()
         assert "flights" in run(document, max_bytes=len(document))
         reason = too_big(document, max_bytes=len(document) - 1)
-        assert reason == f"the message is over the limit of {len(document) - 1} bytes (wire.max_bytes)"
+        assert reason == f"capacity: the message is over the limit of {len(document) - 1} bytes (wire.max_bytes)"
 
     def test_meta_within_the_limit_is_found(self) -> None:
         document = f"<MSG>{meta('LDM')}" + "<X></Y>" * 100
@@ -318,7 +308,7 @@ class TestSize:
     def test_without_meta_within_the_limit_it_is_unreadable(self) -> None:
         error = unreadable("<MSG>" + " " * 500 + meta() + "</MSG>", max_bytes=100)
         assert error.capacity is True
-        assert error.reason == "the message is over the limit of 100 bytes (wire.max_bytes)"
+        assert error.reason == "capacity: the message is over the limit of 100 bytes (wire.max_bytes)"
 
     def test_the_limit_may_cut_a_character(self) -> None:
         document = f"<MSG>{meta('LDM')}登".encode()
@@ -330,18 +320,16 @@ class TestSize:
         seq_tag = CATALOGUE[tag].seq_tag
         items = [f'<{tag} {seq_tag}="{n}"/>' for n in range(1, most + 2)]
         assert len(flight("".join(items[:most]))["replace"][tag]) == most
-        assert too_big(flop("".join(items))) == (f"FLOP record 1 (FLID CA100): {tag}: more than {most} items")
+        assert too_big(flop("".join(items))) == (f"FLOP record 1 (FLID CA100): {tag}: capacity: more than {most} items")
 
     def test_collections_without_a_limit_have_none(self) -> None:
         assert len(flight('<DELY CODE="1"/>' * 500)["replace"]["DELY"]) == 500
 
     def test_a_flid_over_20_characters(self) -> None:
         exactly = "登" * 20
-        assert run(f"<MSG>{meta()}<FLOP><FLID>{exactly}</FLID></FLOP></MSG>")["flights"] == [
-            {"FLID": exactly}
-        ]
+        assert run(f"<MSG>{meta()}<FLOP><FLID>{exactly}</FLID></FLOP></MSG>")["flights"] == [{"FLID": exactly}]
         reason = too_big(f"<MSG>{meta()}<FLOP><FLID>{exactly}x</FLID></FLOP></MSG>")
-        assert reason == "FLOP record 1: FLID is over 20 characters"
+        assert reason == "FLOP record 1: capacity: FLID is over 20 characters"
 
 
 class TestBytes:
@@ -405,9 +393,7 @@ class TestRecords:
     def test_the_deletion_marker_hides_nothing(self) -> None:
         assert flight("<FDEL a='1'><b/></FDEL>") == {"unknown": ["FDEL/@a", "FDEL/b"]}
         body = "<SCHD><FLTR><FLID>A</FLID><FDEL/></FLTR></SCHD>"
-        assert run(f"<MSG>{meta('SCHD', 'DNLD')}{body}</MSG>")["flights"] == [
-            {"FLID": "A", "unknown": ["FDEL"]}
-        ]
+        assert run(f"<MSG>{meta('SCHD', 'DNLD')}{body}</MSG>")["flights"] == [{"FLID": "A", "unknown": ["FDEL"]}]
 
     @pytest.mark.parametrize(
         ("kind", "body", "unknown"),
@@ -423,9 +409,7 @@ class TestRecords:
             ("SCHD", "<SCHD><RECS a='1'>0<b/></RECS></SCHD>", ["SCHD/RECS/@a", "SCHD/RECS/b"]),
         ],
     )
-    def test_what_does_not_belong_to_the_type_is_named(
-        self, kind: str, body: str, unknown: list[str]
-    ) -> None:
+    def test_what_does_not_belong_to_the_type_is_named(self, kind: str, body: str, unknown: list[str]) -> None:
         command = run(f"<MSG>{meta(kind)}{body}</MSG>")
         assert command["flights"] == []
         assert command["unknown"] == unknown
@@ -558,9 +542,7 @@ class TestScalars:
         assert flight("<STD A='1'/>") == {"set": {"STD": ""}, "unknown": ["STD/@A"]}
 
     def test_references_and_cdata_are_text(self) -> None:
-        assert flight("<REMC>&lt;a&gt; &amp; <![CDATA[<b>&x;]]>&#x767B;</REMC>")["set"] == {
-            "REMC": "<a> & <b>&x;登"
-        }
+        assert flight("<REMC>&lt;a&gt; &amp; <![CDATA[<b>&x;]]>&#x767B;</REMC>")["set"] == {"REMC": "<a> & <b>&x;登"}
 
     def test_a_long_value_arrives_whole(self) -> None:
         value = "登x\n" * 100_000 + "end"
@@ -580,9 +562,7 @@ class TestUnknown:
             ("<FLID_/>", "", ["FLID_"]),
         ],
     )
-    def test_names_are_collected_once_and_sorted(
-        self, fields: str, attributes: str, unknown: list[str]
-    ) -> None:
+    def test_names_are_collected_once_and_sorted(self, fields: str, attributes: str, unknown: list[str]) -> None:
         assert flight(fields, attributes) == {"unknown": unknown}
 
     def test_what_is_known_beside_it_is_still_there(self) -> None:
@@ -659,13 +639,9 @@ class TestCollections:
     def test_sequence_zero_in_every_item_clears(self, tag: str) -> None:
         seq = CATALOGUE[tag].seq_tag
         assert flight(f"<{tag} {seq}='0'/>") == {"clear": [tag]}
-        assert flight(f"<{tag} {seq}='00'/><{tag}><{seq}> 0 </{seq}></{tag}><{tag} {seq}=' 000'/>") == {
-            "clear": [tag]
-        }
+        assert flight(f"<{tag} {seq}='00'/><{tag}><{seq}> 0 </{seq}></{tag}><{tag} {seq}=' 000'/>") == {"clear": [tag]}
         wrong = refused(flop(f"<{tag} {seq}='1'/><{tag} {seq}='0'/>"))
-        assert (
-            wrong == f"FLOP record 1 (FLID CA100): {tag}: items with {seq} 0 (clear) and others side by side"
-        )
+        assert wrong == f"FLOP record 1 (FLID CA100): {tag}: items with {seq} 0 (clear) and others side by side"
 
     @pytest.mark.parametrize(
         "items",
@@ -717,9 +693,7 @@ class TestCollections:
         assert refused(flop(item)) == f"FLOP record 1 (FLID CA100): {reason}"
 
     def test_one_item_does_not_leak_into_the_next(self) -> None:
-        fields = (
-            "<DELY CODE='1'><STRT>a</STRT>text</DELY><DELY><STRT>b</STRT></DELY><GTDT><GATE>A</GATE></GTDT>"
-        )
+        fields = "<DELY CODE='1'><STRT>a</STRT>text</DELY><DELY><STRT>b</STRT></DELY><GTDT><GATE>A</GATE></GTDT>"
         assert flight(fields)["replace"] == {
             "DELY": [{"CODE": "1", "STRT": "a", "TEXT": "text"}, {"STRT": "b"}],
             "GTDT": [{"GATE": "A"}],
@@ -751,9 +725,7 @@ class TestObjects:
     def test_clear_is_sorted(self) -> None:
         assert flight("<GTDT GTNO='0'/><FRET/><FDIV/>") == {"clear": ["FDIV", "FRET", "GTDT"]}
 
-    @pytest.mark.parametrize(
-        "body", [" X='1'/>", "><X/></FDIV>", " DDES='' X='1'/>", "><DDES><X/></DDES></FDIV>"]
-    )
+    @pytest.mark.parametrize("body", [" X='1'/>", "><X/></FDIV>", " DDES='' X='1'/>", "><DDES><X/></DDES></FDIV>"])
     def test_an_object_that_says_only_unknown_things_is_no_clear(self, body: str) -> None:
         (name,) = flight(f"<FDIV{body}")["unknown"]
         assert name in {"FDIV/X", "FDIV/DDES/X"}
@@ -859,9 +831,7 @@ class TestNamespaces:
         fields = "<STD>1</STD><GTDT GTNO='1'><GATE>A</GATE></GTDT><FDIV DDES='H'/><SRVT><A>1</A></SRVT><Q/>"
         plain = flop(fields, " REMC='r'")
         assert run(plain.replace("<MSG>", "<MSG xmlns='urn:sis'>")) == run(plain)
-        prefixed = (
-            plain.replace("</", "\0").replace("<", "<s:").replace("\0", "</s:").replace(" GTNO", " s:GTNO")
-        )
+        prefixed = plain.replace("</", "\0").replace("<", "<s:").replace("\0", "</s:").replace(" GTNO", " s:GTNO")
         prefixed = prefixed.replace(" REMC", " s:REMC").replace("<s:MSG>", "<s:MSG xmlns:s='urn:sis'>")
         assert run(prefixed) == run(plain)
 
@@ -894,9 +864,7 @@ class TestNamespaces:
 
 # -- properties ------------------------------------------------------------------------------------------
 
-_VALUE = st.text(
-    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=8
-)
+_VALUE = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=8)
 _TRIMMED = _VALUE.map(lambda value: value.strip(" \t\r\n"))
 _GOOD = (
     f"<?xml version='1.0' encoding='UTF-8'?>\n<MSG>{meta('SCHD', 'DNLD')}<SCHD><RECS>2</RECS>"
@@ -937,17 +905,13 @@ def attempt(payload: bytes, encoding: str = "bytes", max_bytes: int = MAX_BYTES)
 
 
 @given(st.binary(max_size=300), st.sampled_from(["bytes", "text"]), st.integers(0, 300))
-def test_arbitrary_bytes_raise_nothing_but_decode_error(
-    payload: bytes, encoding: str, max_bytes: int
-) -> None:
+def test_arbitrary_bytes_raise_nothing_but_decode_error(payload: bytes, encoding: str, max_bytes: int) -> None:
     attempt(payload, encoding, max_bytes)
 
 
 @given(st.data())
 def test_a_damaged_message_raises_nothing_but_decode_error(data: st.DataObject) -> None:
-    payload = bytearray(
-        data.draw(st.sampled_from([_GOOD, _GOOD.decode().replace("UTF-8", "UTF-16").encode("utf-16")]))
-    )
+    payload = bytearray(data.draw(st.sampled_from([_GOOD, _GOOD.decode().replace("UTF-8", "UTF-16").encode("utf-16")])))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(payload)))
         payload[at : at + data.draw(st.integers(0, 6))] = data.draw(
@@ -979,9 +943,7 @@ _ANY_TREE: st.SearchStrategy[str] = st.recursive(
 
 @given(_ANY_TREE, st.sampled_from(["SCHD", "FLOP", "FDEL", "LDM"]), st.integers(0, 2))
 def test_any_tree_gives_an_answer_and_never_loses_meta(tree: str, kind: str, place: int) -> None:
-    body = {"SCHD": "<SCHD><FLTR>{}</FLTR></SCHD>", "FDEL": "<FDEL>{}</FDEL>"}.get(
-        kind, "<FLOP>{}</FLOP>"
-    ).format(tree)
+    body = {"SCHD": "<SCHD><FLTR>{}</FLTR></SCHD>", "FDEL": "<FDEL>{}</FDEL>"}.get(kind, "<FLOP>{}</FLOP>").format(tree)
     parts = [[meta(kind), body, tree], [body, meta(kind), tree], [tree, meta(kind), body]][place]
     document = f"<MSG>{''.join(parts)}</MSG>".encode()
     command = attempt(document)
@@ -1007,9 +969,7 @@ def test_the_size_of_the_pieces_makes_no_difference(tree: str, piece: int) -> No
 
 def _rendered(tag: str, pairs: dict[str, str], as_attributes: set[str], own: str = "") -> str:
     attributes = "".join(f" {key}={quoteattr(value)}" for key, value in pairs.items() if key in as_attributes)
-    elements = "".join(
-        f"<{key}>{escape(value)}</{key}>" for key, value in pairs.items() if key not in as_attributes
-    )
+    elements = "".join(f"<{key}>{escape(value)}</{key}>" for key, value in pairs.items() if key not in as_attributes)
     return f"<{tag}{attributes}>{own}{elements}</{tag}>"
 
 
@@ -1024,9 +984,7 @@ def test_attributes_and_elements_say_the_same(data: st.DataObject) -> None:
     def some(pairs: dict[str, str]) -> set[str]:
         return data.draw(st.sets(st.sampled_from(sorted(pairs)))) if pairs else set()
 
-    fields = "".join(_rendered(tag, item, some(item)) for item in items) + _rendered(
-        "FDIV", diversion, some(diversion)
-    )
+    fields = "".join(_rendered(tag, item, some(item)) for item in items) + _rendered("FDIV", diversion, some(diversion))
     pairs = {"FLID": "F1", **scalars}
     document = f"<MSG>{meta()}{_rendered('FLOP', pairs, some(pairs), fields)}</MSG>"
 
@@ -1055,9 +1013,7 @@ def test_every_encoding_gives_the_same_command(value: str) -> None:
 @given(_ANY_TREE)
 def test_reasons_never_show_values(tree: str) -> None:
     secret = "S3CRET"
-    fields = (
-        tree.replace('"A"', f'"{secret}"').replace(">x<", f">{secret}<").replace(">0<", f">{secret}{secret}<")
-    )
+    fields = tree.replace('"A"', f'"{secret}"').replace(">x<", f">{secret}<").replace(">0<", f">{secret}{secret}<")
     for document in (flop(fields), flop(fields) + "</", flop(fields).replace("</FLOP>", "&s;</FLOP>")):
         command = run(document)
         assert secret not in command.get("error", {}).get("reason", "")

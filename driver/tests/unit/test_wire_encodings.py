@@ -67,14 +67,10 @@ def test_plain_gbk_bytes_are_read_as_gb18030(name: str) -> None:
 def test_us_ascii_is_ascii_and_nothing_else() -> None:
     assert decode_text(declared("US-ASCII", "<MSG/>").encode(), "bytes").strip() == "<MSG/>"
     prefix = declared("us-ascii", "<MSG>")
-    assert refusal(prefix.encode() + "登".encode()).reason == (
-        f"the bytes at offset {len(prefix)} are not US-ASCII"
-    )
+    assert refusal(prefix.encode() + "登".encode()).reason == (f"the bytes at offset {len(prefix)} are not US-ASCII")
 
 
-@pytest.mark.parametrize(
-    "name", ["ISO-8859-1", "windows-1252", "Big5", "Shift_JIS", "UTF-7", "UTF-32", "cp037"]
-)
+@pytest.mark.parametrize("name", ["ISO-8859-1", "windows-1252", "Big5", "Shift_JIS", "UTF-7", "UTF-32", "cp037"])
 def test_another_encoding_is_refused_by_name_and_never_guessed(name: str) -> None:
     error = refusal(declared(name, "<MSG/>").encode())
     assert error.reason == f"encoding {name} is not accepted"
@@ -83,10 +79,7 @@ def test_another_encoding_is_refused_by_name_and_never_guessed(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["UTF-16", "utf-16le", "UTF-16BE"])
 def test_eight_bit_text_that_declares_utf_16_is_refused(name: str) -> None:
-    assert (
-        refusal(declared(name).encode()).reason
-        == f"the XML declaration says {name}, the bytes are not UTF-16"
-    )
+    assert refusal(declared(name).encode()).reason == f"the XML declaration says {name}, the bytes are not UTF-16"
 
 
 @pytest.mark.parametrize("name", ["UTF-8", "GBK", "UTF-16BE"])

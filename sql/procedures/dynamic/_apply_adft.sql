@@ -35,9 +35,10 @@ begin
       from unnest(v_changes) c
       left join lateral flight_projection(array[c.flid]) as p (doc) on true
      where c.is_new
-        or exists (select 1 from jsonb_each(c.vals) v
-                    where exists (select 1 from flight_field f where f.tag = v.key)
-                      and _shown_value(v.value) is distinct from p.doc -> v.key)
+        or exists (select 1 from jsonb_each(c.vals) v join flight_field f on f.tag = v.key
+                    -- Only a text can hold JSON; a scalar is a string, whatever it looks like.
+                    where case f.kind when 'scalar' then nullif(v.value #>> '{}', '') is distinct from p.doc ->> v.key
+                          else _shown_value(v.value) is distinct from p.doc -> v.key end)
         or exists (select 1 from jsonb_each(c.sets) s
                     where exists (select 1 from flight_field f where f.tag = s.key)
                       and _shown_value(_shown_items(s.value, s.key)) is distinct from p.doc -> s.key);

@@ -5,7 +5,7 @@
 -- Returns   : result: records, deleted, not_applied, other_fields (carried, without effect), events
 -- Errors    : MX101, MX102, MX103 content; MX901 state lost
 -- Locks     : none
--- Reads     : flight_schd, flight_tombstone, schd_gen_flid, flight_field
+-- Reads     : flight_schd, flight_tombstone, schd_gen_flid, flight_field, flop_kind
 -- Writes    : flight_tombstone, flight_schd and details, msg_event
 -- Called by : process_message
 -- Sources   : FS-0-7, US-05/4, D13, D18, D23, D25, D37, D41
@@ -21,6 +21,7 @@ declare
     v_roots   text[];
     v_shared  text[];
     v_missed  jsonb;
+    v_notify  boolean;
     v_lost    text;
     v_gone    outbox_entry[];
     v_late    outbox_entry[];
@@ -49,6 +50,7 @@ begin
                                        p_message_id, v_lost), jsonb_build_object('flids', jsonb_build_array(v_lost)));
     end if;
     v_shared := _shared_of(v_roots, '{}');
+    select k.notify into v_notify from flop_kind k where k.styp = 'FDEL';
 
     select coalesce(array_agg(e.entry order by g.ord, e.ord) filter (where g.ord <= cardinality(v_roots)), '{}'),
            coalesce(array_agg(e.entry order by g.ord, e.ord) filter (where g.ord > cardinality(v_roots)), '{}')
@@ -58,7 +60,8 @@ begin
      cross join lateral (values
          (1, row('KAFKA:msg', 'NOTICE', f.flid, f.state_version + 1,
                  _build_notice(p_message_id, v_meta, f.flid, array['FDEL']))::outbox_entry),
-         (2, row('KAFKA:schd', 'TOMBSTONE', f.flid, f.state_version + 1, null)::outbox_entry)) as e (ord, entry);
+         (2, row('KAFKA:schd', 'TOMBSTONE', f.flid, f.state_version + 1, null)::outbox_entry)) as e (ord, entry)
+     where e.ord = 2 or v_notify;
     select array_agg(f.maid::text order by g.ord), array_agg(f.flno::text order by g.ord) into v_main, v_flno
       from unnest(v_roots) with ordinality as g (flid, ord)
       join flight_schd f on f.flid = g.flid
@@ -66,6 +69,9 @@ begin
     perform _delete_flights(v_roots || v_shared, p_message_id, p_now);
     if v_main is not null then
         v_mains := _update_mains(p_message_id, v_meta, v_main, array_fill(null::text, array[cardinality(v_main)]), v_flno, p_now);
+        if not v_notify then
+            select array_agg(m order by m.flid collate "C") into v_mains from unnest(v_mains) m where m.kind <> 'NOTICE';
+        end if;
     end if;
     v_events := _add_events(p_message_id, v_gone || v_mains || v_late, p_now);
     return jsonb_strip_nulls(jsonb_build_object(

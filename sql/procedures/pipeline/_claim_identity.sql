@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : message_identity, proc_state, setting
 -- Writes    : message_identity
--- Called by : process_message
+-- Called by : process_message, record_failure
 -- Sources   : FS-4.1-5, US-03/3, D15, D31
 -- Oracle    : msgx_pipeline.claim_identity
 -- ================================================================================================

@@ -94,7 +94,7 @@ begin
         select k.* into v_kind from flop_kind k where k.styp = case v_type when 'FDEL' then 'FDEL' else v_styp end and k.enabled;
         if not found then
             perform _refuse('MX103', p_message_id, null, null,
-                format('kind %s/%s is unknown or disabled; enable it in flop_kind and have the message sent again', left(v_type, 20), left(v_styp, 20)));
+                format('kind %s/%s is unknown or disabled; enable it in flop_kind and have it sent again under a new SEQN', left(v_type, 20), left(v_styp, 20)));
         end if;
         if v_kind.styp = 'FDEL' then
             v_result := _apply_fdel(p_message_id, p_command, v_now);

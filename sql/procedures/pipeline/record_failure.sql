@@ -56,9 +56,8 @@ begin
     -- The business transaction rolled its binding back; MALFORMED binds none (D31).
     v_key := case when v_rule.error_class <> 'MALFORMED' then _identity_of(p_meta) end;
     if v_key is not null then
-        insert into message_identity (identity_key, message_id, payload_hash, dttm, bound_at)
-        values (v_key, p_message_id, _content_hash(p_payload), _full_dttm(p_meta ->> 'DTTM'), v_now)
-        on conflict (identity_key) do nothing;
+        -- By the same rules as the transaction did: one that took over a DEAD one's identity still holds it.
+        perform _claim_identity(p_message_id, v_key, _content_hash(p_payload), _full_dttm(p_meta ->> 'DTTM'), v_now);
         update proc_state set identity_key = v_key, payload_hash = _content_hash(p_payload) where message_id = p_message_id;
     end if;
     return _book_failure(p_message_id, v_rule.error_class, v_rule.treatment, left(p_sqlstate, 5),

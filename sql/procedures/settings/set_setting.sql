@@ -23,7 +23,7 @@ begin
     perform 1 from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
     select s.* into v_setting from setting s where s.name = p_name;
     if not found then
-        perform _raise('MX003', format('no setting is named %s; the view of names is the table setting', left(p_name, 60)), null);
+        perform _raise('MX003', format('no setting is named %s; the table setting lists the names', left(p_name, 60)), null);
     end if;
     if p_value is null or p_value !~ ('^(?:' || v_setting.pattern || ')$') then
         perform _raise('MX003', format('setting %s does not take this value; allowed: %s', p_name, v_setting.pattern), null);

@@ -104,7 +104,7 @@ begin
             perform _refuse('MX101', p_message_id, v_bad.flid, v_bad.tag, 'a value is missing or has the wrong shape');
         elsif v_bad.what = 'unknown' and not v_bad.listed and _get_setting('wire.unknown_field') = 'reject' then
             perform _refuse('MX103', p_message_id, v_bad.flid, v_bad.tag,
-                'unknown field (wire.unknown_field = reject); add it to flight_field or wire_ignored_field and have the message sent again');
+                'unknown field (wire.unknown_field = reject); list it in wire_ignored_field and have it sent again under a new SEQN');
         elsif v_bad.what = 'unknown' then
             v_ignored := coalesce(v_ignored, '{}') || jsonb_build_object(left(v_bad.tag, 60), v_bad.hits);
         elsif v_bad.what = 'key' then
