@@ -13,6 +13,7 @@ import psycopg
 
 from msgx_driver import __version__
 from msgx_driver.cli.admin import config, migrate, settings
+from msgx_driver.cli.generate import generate
 from msgx_driver.cli.replay import replay
 from msgx_driver.cli.show import dead, flights, status
 from msgx_driver.errors import ExitCode, MsgxError
@@ -33,7 +34,7 @@ def cli() -> None:
     """
 
 
-for command in (replay, migrate, status, flights, dead, settings, config):
+for command in (replay, generate, migrate, status, flights, dead, settings, config):
     cli.add_command(command)
 
 
@@ -82,7 +83,7 @@ def _database_error(error: psycopg.Error) -> MsgxError:
         return MsgxError(
             f"this role has not the right: {text}",
             exit_code=ExitCode.CONFIG,
-            hint="grant it the role <schema>_driver or <schema>_operator",
+            hint="replay and settings need the role <schema>_driver, reading needs <schema>_report",
         )
     return MsgxError(f"database error {error.sqlstate}: {text}")
 
