@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from msgx_driver.embedded import PostgresServer
 
-Kind = Literal["pgtap", "scenario"]
+Kind = Literal["pgtap", "scenario", "stream"]
 Count = Callable[[Kind, int], None]
 
 DEBIAN_SERVERS = Path("/usr/lib/postgresql")
@@ -28,7 +28,7 @@ class Tally:
     """Counts what ran, and fails a run in which something did not."""
 
     def __init__(self) -> None:
-        self.counted: dict[Kind, int] = {"pgtap": 0, "scenario": 0}
+        self.counted: dict[Kind, int] = {"pgtap": 0, "scenario": 0, "stream": 0}
         self.counting_tests: set[str] = set()
         self.passed = 0
         self.not_run: list[str] = []
@@ -53,6 +53,8 @@ class Tally:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name in dict.fromkeys(self.not_run):
             terminalreporter.write_line(f"FAILED because it did not run in full: {name}", red=True)
+        if self.counted["stream"]:
+            terminalreporter.write_line(f"random streams: {self.counted['stream']}, equal in model and product")
         terminalreporter.write_line(
             f"pgTAP assertions: {self.counted['pgtap']}  scenarios: {self.counted['scenario']}"
             f"  other tests: {self.passed}"
@@ -70,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def count(request: pytest.FixtureRequest) -> Count:
-    """Return `count(kind, n)`: this test has checked n pgTAP assertions or scenarios."""
+    """Return `count(kind, n)`: this test has checked n pgTAP assertions, scenarios or random streams."""
     tally = request.config.stash[TALLY]
 
     def count(kind: Kind, n: int) -> None:

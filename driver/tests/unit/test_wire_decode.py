@@ -391,7 +391,9 @@ class TestRecords:
         assert run(f"<MSG>{meta('FDEL', 'X')}<FDEL><FLID>A</FLID></FDEL></MSG>")["flights"] == [{"FLID": "A"}]
 
     def test_the_deletion_marker_hides_nothing(self) -> None:
-        assert flight("<FDEL a='1'><b/></FDEL>") == {"unknown": ["FDEL/@a", "FDEL/b"]}
+        marked = f"<MSG>{meta('FLOP', 'FDEL')}<FLOP><FLID>A</FLID><FDEL a='1'><b/></FDEL></FLOP></MSG>"
+        assert run(marked)["flights"] == [{"FLID": "A", "unknown": ["FDEL/@a", "FDEL/b"]}]
+        assert flight("<FDEL/>") == {"unknown": ["FDEL"]}
         body = "<SCHD><FLTR><FLID>A</FLID><FDEL/></FLTR></SCHD>"
         assert run(f"<MSG>{meta('SCHD', 'DNLD')}{body}</MSG>")["flights"] == [{"FLID": "A", "unknown": ["FDEL"]}]
 
