@@ -88,6 +88,7 @@ class Airport:
         self.dice = dice
         self._flids = 26090000
         self._numbers: set[str] = set()
+        self._aircraft = 0
 
     def flights(self, start: datetime, size: int, *, after_midnight: int) -> list[Flight]:
         """Turnarounds, night stops and shared flights of a day; its last arrivals come after midnight."""
@@ -130,7 +131,7 @@ class Airport:
         values = {
             "FLTY": "W/Z", "FLIN": region, "TRML": "T4" if region == "I" else "T3",
             "ACFT": arrival.values["ACFT"] if arrival else dice.pick(AIRCRAFT),
-            "RENO": arrival.values["RENO"] if arrival else f"B{dice.between(1000, 9999)}",
+            "RENO": arrival.values["RENO"] if arrival else self._registration(),
         }  # fmt: skip
         f = Flight(
             str(self._flids), alcd, self._number(alcd), move, sched, real, port, block, region, values,
@@ -171,6 +172,11 @@ class Airport:
         self._numbers.add(flno)
         return flno
 
+    def _registration(self) -> str:
+        """One that no other aircraft of the day has: a change of aircraft is always a change."""
+        self._aircraft = (self._aircraft + 7919) % 0xE000
+        return f"B{0x2000 + self._aircraft:04X}"
+
     def _stand(self) -> str:
         return str(self.dice.between(101, 160) if self.dice.chance(75) else self.dice.between(301, 340))
 
@@ -185,9 +191,10 @@ class Airport:
             case "no stand":
                 f.stand = ""
             case "aircraft":
-                before = f.values["RENO"]
-                while f.values["RENO"] == before:
-                    f.values["RENO"] = f"B{dice.between(1000, 9999)}"
+                f.values["RENO"] = self._registration()
+                if f.partner is not None:
+                    f.partner.values["RENO"] = f.values["RENO"]
+                    f.partner.parts |= KINDS["RENO"](f.partner)
             case "aircraft type":
                 f.values["ACFT"] = dice.pick(AIRCRAFT)
             case "charter":

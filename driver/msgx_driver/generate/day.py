@@ -272,8 +272,8 @@ class Maker:
         for f in self._take(few, lambda f: bool(f.shared)):
             self._before(f, 190, partial(self._delete, f.shared[0], "FDEL", True))
         for f in self._take(few, lambda f: not f.shared):
-            self._before(f, 210, partial(self._delete, f, "FDEL", False))
-            self._before(f, 195, partial(self._send_adft, [f]))
+            self._before(f, 210, partial(self._delete, f, "FDEL", True))
+            self._before(f, 195, partial(self._bring_back, f))
         for f in self._take(few, lambda f: not f.shared):
             self._before(f, 180, partial(self._move, f))
         for _ in range(few):
@@ -292,6 +292,11 @@ class Maker:
         self._send(now, type_, "FDEL", body, reason=reason, events=events)
         if leaves:
             self._leave(f)
+
+    def _bring_back(self, f: Flight, now: datetime) -> None:
+        """The same flight again: its version goes on from the deletion (D18)."""
+        self.roster.append(f)
+        self._send_adft([f], now)
 
     def _move(self, f: Flight, now: datetime) -> None:
         """A key field changes: the AODB deletes the flight and sends it again under another id (FS-0-7)."""
