@@ -965,7 +965,7 @@ insert into setting (name, value, default_value, pattern, description, changed_a
      'D3: an old-day plan that lists a flight of a later day takes it back, or leaves it', now(), session_user),
     ('snapshot.recs_mismatch', 'reject', 'reject', 'reject|warn',
      'D7: RECS differs from the records received: refuse the package, or only count', now(), session_user),
-    ('snapshot.max_delete_ratio', 'off', 'off', 'off|0(\.[0-9]{1,4})?|1(\.0{1,4})?',
+    ('snapshot.max_delete_ratio', 'off', 'off', 'off|0([.][0-9]{1,4})?|1([.]0{1,4})?',
      'D32: refuse a plan that deletes more than this part of the old list (0-1) when at least 20 would go', now(), session_user),
     ('snapshot.max_flights', '10000', '10000', '[1-9][0-9]{0,5}',
      'FS-4.2-8: most records in one package', now(), session_user),

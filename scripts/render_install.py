@@ -30,6 +30,7 @@ select exists (
   \\warn schema :schema is installed already; upgrade it with: msgx-driver migrate up --db DSN --schema :schema
   do $$ begin raise exception 'already installed'; end $$;
 \\endif
+set client_min_messages = warning;
 begin;
 \\ir bootstrap.sql
 set local role :"owner";
@@ -43,6 +44,7 @@ reset role;
 set search_path = :"schema";
 analyze;
 reset search_path;
+reset client_min_messages;
 \\o
 \\echo msgx is installed in schema :schema
 """

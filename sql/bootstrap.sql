@@ -10,9 +10,19 @@ begin
     if v_schema !~ '^[a-z][a-z0-9_]{0,19}$' then
         raise exception 'schema name % is not allowed: a lower-case letter, then up to 19 lower-case letters, digits or _', v_schema;
     end if;
+    if current_setting('server_encoding') <> 'UTF8' or current_setting('server_version_num')::integer < 150000 then
+        raise exception using errcode = 'MX302', message = format(
+            'msgx needs PostgreSQL 15 or newer and a database in UTF8; this is %s in %s',
+            current_setting('server_version'), current_setting('server_encoding'));
+    end if;
     foreach v_role in array array['owner', 'driver', 'operator', 'report'] loop
         if not exists (select 1 from pg_catalog.pg_roles r where r.rolname = v_schema || '_' || v_role) then
-            execute format('create role %I nologin', v_schema || '_' || v_role);
+            begin
+                execute format('create role %I nologin', v_schema || '_' || v_role);
+            exception when duplicate_object or unique_violation then
+                -- Roles belong to the server: an installation in another database was faster.
+                null;
+            end;
         end if;
     end loop;
     if not pg_catalog.pg_has_role(current_user, v_schema || '_owner', 'member') then

@@ -16,6 +16,7 @@ select exists (
   \warn schema :schema is installed already; upgrade it with: msgx-driver migrate up --db DSN --schema :schema
   do $$ begin raise exception 'already installed'; end $$;
 \endif
+set client_min_messages = warning;
 begin;
 \ir bootstrap.sql
 set local role :"owner";
@@ -41,12 +42,15 @@ set local search_path = :"schema";
 \ir procedures/pipeline/_finish_message.sql
 \ir procedures/pipeline/_full_dttm.sql
 \ir procedures/pipeline/_identity_of.sql
+\ir procedures/pipeline/_lock_row.sql
 \ir procedures/pipeline/_lock_writer.sql
 \ir procedures/pipeline/_lost_members.sql
 \ir procedures/pipeline/_match_ignore.sql
+\ir procedures/pipeline/_plan_for_sets.sql
 \ir procedures/pipeline/_raise.sql
 \ir procedures/pipeline/_refuse.sql
 \ir procedures/pipeline/_require_head.sql
+\ir procedures/pipeline/_resolve_now.sql
 \ir procedures/pipeline/_writer_key.sql
 \ir procedures/pipeline/acknowledge_state_loss.sql
 \ir procedures/pipeline/acquire_writer.sql
@@ -85,10 +89,10 @@ set local search_path = :"schema";
 \ir views/queue_status.sql
 \ir views/snapshot_ledger.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
-    ('versioned', 'V0001__initial.sql', '1eff524e20dc3a007984bbaf20ccffda203827d8f425a32819fc37aacdc53950', now(), session_user),
-    ('repeatable', 'procedures/dynamic/_apply_adft.sql', '6281f717b7483e3a9882a5c3120475c7d7ab8b1d76022bd56108449e0b85245b', now(), session_user),
-    ('repeatable', 'procedures/dynamic/_apply_fdel.sql', '9524be23001e1a0d8910d04157289bd51ff252aab592672965b1d8c4aca99849', now(), session_user),
-    ('repeatable', 'procedures/dynamic/_apply_flop.sql', '3fb6279a290325bc0c7e706dcbfbe3677b4f5ae3dd24527dab6bcbc5a176f405', now(), session_user),
+    ('versioned', 'V0001__initial.sql', '66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9', now(), session_user),
+    ('repeatable', 'procedures/dynamic/_apply_adft.sql', 'face7ae915f8a3a6c1d1a6335c565bdf89d6be23eb5c2b1978b08abcbd88bc49', now(), session_user),
+    ('repeatable', 'procedures/dynamic/_apply_fdel.sql', 'a772460dbb7caa9eb5b7400fbf1500d31c0fd2aabda29ef392419b6ea0472a52', now(), session_user),
+    ('repeatable', 'procedures/dynamic/_apply_flop.sql', '411bd6d78bf6a9e35da2d308c70e2da03b0ecef570d735462b1d1c7bc1c70155', now(), session_user),
     ('repeatable', 'procedures/dynamic/_edit_mafl.sql', '8a660b53ed556fc6b1db7963273e8a43e841856a261d684ba3a41e2731d4b3b8', now(), session_user),
     ('repeatable', 'procedures/dynamic/_update_mains.sql', '8c50ea4df774c77fa571c01459e6eab7aa6503bd1e3f3fecc9a3e578241cefe0', now(), session_user),
     ('repeatable', 'procedures/outbox/_add_events.sql', '922c46f0aa88905a89516cafec6176a75fdbd7ecb67735a00accf4b9792b7217', now(), session_user),
@@ -98,24 +102,27 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_book_failure.sql', '5d7a7614543a7ac867cc83ab4dd2876805b3769acd300a874a5aa6a3a7b6a001', now(), session_user),
     ('repeatable', 'procedures/pipeline/_claim_identity.sql', '3940db44b8b266730adcb6309a6f665ba2cc3373320a33f70ccdbf2f7f10b8cc', now(), session_user),
     ('repeatable', 'procedures/pipeline/_content_hash.sql', 'fcbec255f34991fd577476067ae45a4b82ee9f74ac29b74617fe4f97b7876028', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_finish_message.sql', 'd3a8e10102186a503d143419fea9caa5e575e417144e625c6270e5b9d06b9939', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_finish_message.sql', '9cdfb3908bb2b51b4042e4d66beaed5cccde31ba710d91143b9f1c3a688b1e59', now(), session_user),
     ('repeatable', 'procedures/pipeline/_full_dttm.sql', '8ec848ee1cb17f6932bcc2bd9a1e0b6eddf7c3abc7651b5aba5746c5a4e66b0d', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_identity_of.sql', '5edd17d774f1f962b6ff748e12b2d0d77c4f068d7b98b36c518bb060cfcb5ff0', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_lock_writer.sql', '6199f27a6ae548ce5b431a5a09f1e3bfd081813c1ce8b6e45cc4e59d12e33d4c', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_identity_of.sql', '53a5684b30e84f735bc5e91c59958f2a93d98104a70e8b5bc4cce6c3227c6af5', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_lock_row.sql', 'a7d260c940d1ed5ff9adb7aac437bba47df251c58372342185adf3c9b4b7e17b', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_lock_writer.sql', '2c0d760550d0b7c47b0d6c3b2503a3a232439b193105cdb6722acc2a090347c7', now(), session_user),
     ('repeatable', 'procedures/pipeline/_lost_members.sql', '8e4b8fbc23968c9b3e00dd09e8205e50109554fdf478b8df43c198f57e8992eb', now(), session_user),
     ('repeatable', 'procedures/pipeline/_match_ignore.sql', '200dc8b1e72492ac72c36f7be40b2921dd14536acfe7866a266a641c49f56028', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_plan_for_sets.sql', '2686d47ff1a95cf4fd79e6e9aca73178c699e9cebe1704ec29992e18d81659b3', now(), session_user),
     ('repeatable', 'procedures/pipeline/_raise.sql', 'a295d218a9840a9b20b42f73bc7c039516a291df121a5d9fa2e80994ded2a765', now(), session_user),
     ('repeatable', 'procedures/pipeline/_refuse.sql', 'eef4aae0d5df3ee5e439faf16e231e3063c68bc043991cdafab5464593aefe0c', now(), session_user),
     ('repeatable', 'procedures/pipeline/_require_head.sql', '8e9bbc659e3d9debe205a1f49f26c9bb0b26bca4ff0d1ddc55fdb85a730ea6fb', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_resolve_now.sql', '6432fbde0421b2a0719494fb8d36be67fcacda8dac57c9c0357f1ebc9404f6da', now(), session_user),
     ('repeatable', 'procedures/pipeline/_writer_key.sql', 'ea680b0262e0512513826106ec1ca8a2b6f239a74f3c2ca2150b7b3c711c5208', now(), session_user),
-    ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '96d7f0a97db9383456dedb07550caae806a4fc7d70e7f634ba8896d877dc36bf', now(), session_user),
-    ('repeatable', 'procedures/pipeline/acquire_writer.sql', 'c80eb7f3858536a06a63bdbbc18b54b21b6ec66f74d1a64dbaf9e48380786ad0', now(), session_user),
+    ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '42988d2f14d484a3fad60f33f2dab7845f5262bed54fe95c8a3beb8d531b598e', now(), session_user),
+    ('repeatable', 'procedures/pipeline/acquire_writer.sql', '13f3b246e25c74684cb011c8fd26d7d5ea815fa5478a3a3f5f15b70e9a6ee562', now(), session_user),
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
-    ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'f677e0acb6970f4cf149a3ab52a14660e8f11e46c9b067f79350398a77d1addb', now(), session_user),
-    ('repeatable', 'procedures/pipeline/next_message.sql', '71e27873ca6551815cca1ce6104a45da064da0d660da565894809b4d7790eeed', now(), session_user),
-    ('repeatable', 'procedures/pipeline/process_message.sql', '56efbe7e04d6b08a2574e7c8fed42532e3c1297c18dfbf0230ab6389b31ba9b9', now(), session_user),
-    ('repeatable', 'procedures/pipeline/record_failure.sql', 'd86779954f292a0c279e4807aa1b0058a500371725327c060606cf853b670110', now(), session_user),
-    ('repeatable', 'procedures/pipeline/release_writer.sql', '4a3e5aff782eebbe0e4dd415b6befc19cf0f676ded5b28823b53f4ec29ca8ac8', now(), session_user),
+    ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'a2ea8cff285ccdc94a4e2f6a5bbd14e41e795e36778478dc612465b92bf6476e', now(), session_user),
+    ('repeatable', 'procedures/pipeline/next_message.sql', 'f55e99cb24fc3e0e1a51e7605f1f01b4d06e597d428f949e29275dccb0d24a36', now(), session_user),
+    ('repeatable', 'procedures/pipeline/process_message.sql', 'ecac04fb118acb9b025538189212d7221e6aa1494da0a8ba990177865f1a418b', now(), session_user),
+    ('repeatable', 'procedures/pipeline/record_failure.sql', '6420eedf17bf25e35c2e3466c170cb6138b8265958fd54b646da83f8a85d6865', now(), session_user),
+    ('repeatable', 'procedures/pipeline/release_writer.sql', '1e6d31f949160a969f18c1bbca5e5d06dec0c87cba311da212caec9a78c063b2', now(), session_user),
     ('repeatable', 'procedures/schedule/_advance_schd_gen.sql', '0b73e2af5de3499ed2c97f3a7dbacdc2ecc0496d3b5e4a363c0d98772096932c', now(), session_user),
     ('repeatable', 'procedures/schedule/_apply_snapshot.sql', '236b8aa2949dd2c2c5e40b707e27ff39add72e6342790c41c8c3d6209ec4819e', now(), session_user),
     ('repeatable', 'procedures/schedule/_check_recs.sql', 'dbc979309b2252475bf6a0b7e87448399fafc6d5148822bafa56cd87d7e3d100', now(), session_user),
@@ -124,8 +131,8 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/schedule/_sis_day.sql', '87d586d2e427ed39c9b804695c5b03286726303999ed5b281bf78ecb9f464e91', now(), session_user),
     ('repeatable', 'procedures/schedule/_snapshot_day.sql', 'a669309a2028a04c455962ed40a7f1d5fcae96eb05f04ead52627e2b0d510ca6', now(), session_user),
     ('repeatable', 'procedures/settings/_get_setting.sql', '88924c8fb89135630f70c878c2d88db2a2a16204e4459dc74a677dcbf0390848', now(), session_user),
-    ('repeatable', 'procedures/settings/set_setting.sql', 'c1d067838d1f170d3b9b68b56d554d77e094bf48c58ccbf7ab9a4bdafcedd6ea', now(), session_user),
-    ('repeatable', 'procedures/state/_check_flights.sql', '360ec2c8230056e47e81d11ffb7b6b2e4c6f9bdb5df19e83e30c23ba9c889d91', now(), session_user),
+    ('repeatable', 'procedures/settings/set_setting.sql', '187497a092b18f4f9e316c35c94723ca8c6b5ba855247eb464fa5e45c74f167f', now(), session_user),
+    ('repeatable', 'procedures/state/_check_flights.sql', 'd35988bc49583669e7d7c103c77b70b63b4f364fe445341947f8957ddbd581e1', now(), session_user),
     ('repeatable', 'procedures/state/_delete_flights.sql', '8c578a2d775ebf5a6b5a7bf3003371844c4323c1eef5fe6abab1f93cd322c501', now(), session_user),
     ('repeatable', 'procedures/state/_merge_items.sql', 'c4da3da64cdaf75ec8a68a520bb76e35509290d9e919d415b7d528a7aefaae0d', now(), session_user),
     ('repeatable', 'procedures/state/_shared_of.sql', '3bb8a18ed7aa3b24d125246b68cd299c66ceb4579b671ecb7e314e4f314e49c1', now(), session_user),
@@ -135,20 +142,21 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/state/_write_flights.sql', 'ee0338290b670ce5e096a1fc53ca3ad9ecda260213c8b344f21ca1aafb96b969', now(), session_user),
     ('repeatable', 'procedures/state/field_catalogue.sql', 'db5f0fbaeb686fa9bf1caae99240fb86527dbc01913e6fa5c5b3515871532af9', now(), session_user),
     ('repeatable', 'procedures/state/flight_projection.sql', 'd2bcb5654eacb100774a437b3f35975f14446f544136e2ceabd4efddbef48823', now(), session_user),
-    ('repeatable', 'views/backfill_todo.sql', '56cfe99fb935ea0fd26750bdfc63730de3af3f2e8fc0581bb10ae97e5ee54640', now(), session_user),
-    ('repeatable', 'views/consistency_check.sql', 'd757d53ac85c8ad430519bacd299d5d7c8546eba1df9bb5a02f0c0104d54259d', now(), session_user),
-    ('repeatable', 'views/dead_letter.sql', '3daf4d47acbdea27c002fc524da864b3f0c61d39e17601d4c50e66d7b2039466', now(), session_user),
-    ('repeatable', 'views/duplicate_count.sql', '58ed61d1158df8bfa1cd477c013638730a28b066ae506a3f9fae5a6a42ad3058', now(), session_user),
-    ('repeatable', 'views/flight_schd_display.sql', '377f2dba5fc15cfacf40afd60f99a1d6972b4fda26a389613b4cf12454f81baf', now(), session_user),
-    ('repeatable', 'views/ignored_count.sql', 'd044292cb79726a854f122c2c5265da9529f006d4e163050ce74138ec2b801aa', now(), session_user),
-    ('repeatable', 'views/queue_head.sql', '60ebf9d7b78fdc09c0fe9c9e15743e739b311d396fecaa23dd852e8beeef3dc6', now(), session_user),
-    ('repeatable', 'views/queue_status.sql', 'c7965694396296e7e3107df940968b75b176c1b2fa84e78cc762ec9002d89913', now(), session_user),
-    ('repeatable', 'views/snapshot_ledger.sql', '11e80e6913671a2c22515446b46a68c9947c3531cbdab6d7f87ca21b4c675e91', now(), session_user);
+    ('repeatable', 'views/backfill_todo.sql', '6d03ebf703d4fb9f4a6d44a91a4ae4463abec78e624808545d4be423d872cc29', now(), session_user),
+    ('repeatable', 'views/consistency_check.sql', 'a140615a3a00568a8598fa058b1084b8e2c293564ea71fc6e79f7cf340c4927e', now(), session_user),
+    ('repeatable', 'views/dead_letter.sql', '2c59e94221b58214f526563c5bcf73d9947428c5d255a2f33ae82758c248a7c2', now(), session_user),
+    ('repeatable', 'views/duplicate_count.sql', '1e0305f7225fa4904b1a29b955e4686788aba712a207f20ae0d7078cfe1b863a', now(), session_user),
+    ('repeatable', 'views/flight_schd_display.sql', 'da2d73dd00c8e159763bd3f42fddf7f469fe008d8d3a2969b06f3711b51c1604', now(), session_user),
+    ('repeatable', 'views/ignored_count.sql', '8ed91ec5d0593c26b7d06f5cfb4ea79ec12ce28db5948143e84f048c42882906', now(), session_user),
+    ('repeatable', 'views/queue_head.sql', '607030dd75120947d7c5dc24026465e903edac0b95f413ce080a975e9440d6f7', now(), session_user),
+    ('repeatable', 'views/queue_status.sql', '58502c75346e2d66ec4daadafa5831c6ce79b9a3cffbbe57f331843cffa168da', now(), session_user),
+    ('repeatable', 'views/snapshot_ledger.sql', '12b0ffbf3c01bd1435f0e2d35cb7dd2466bf3aa27faf8c89da9e98b8f3fd053e', now(), session_user);
 \ir secure.sql
 commit;
 reset role;
 set search_path = :"schema";
 analyze;
 reset search_path;
+reset client_min_messages;
 \o
 \echo msgx is installed in schema :schema

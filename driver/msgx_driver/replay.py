@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +25,7 @@ from msgx_driver.wire.canonical import canonical_json
 __all__ = ["InputMessage", "Summary", "read_inputs", "replay", "write_events"]
 
 SOURCE: Final = "replay"
+MESSAGE_BYTES: Final = 64 << 20
 CHUNK_ROWS: Final = 500
 CHUNK_BYTES: Final = 8 << 20
 
@@ -73,7 +75,7 @@ def read_inputs(paths: Iterable[str], stdin: BinaryIO) -> list[InputMessage]:
         path = Path(name)
         files = [path]
         if path.is_dir():
-            found = [p for p in path.rglob("*") if p.suffix in (".xml", ".jsonl") and p.is_file()]
+            found = [p for p in path.rglob("*") if p.suffix.lower() in (".xml", ".jsonl")]
             files = natsorted(found, key=lambda p: p.relative_to(path).as_posix())
             if not files:
                 raise _usage(f"folder {name} holds no *.xml and no *.jsonl")
@@ -83,9 +85,14 @@ def read_inputs(paths: Iterable[str], stdin: BinaryIO) -> list[InputMessage]:
 
 
 def _read_file(file: Path) -> Iterator[InputMessage]:
-    if file.suffix not in (".xml", ".jsonl") and file.exists():
-        raise _usage(f"{file} is neither *.xml nor *.jsonl")
     try:
+        status = file.stat()
+        if file.suffix not in (".xml", ".jsonl"):
+            raise _usage(f"{file} is neither *.xml nor *.jsonl")
+        if not stat.S_ISREG(status.st_mode):
+            raise _usage(f"{file} is no regular file; for a pipe use -")
+        if file.suffix == ".xml" and status.st_size > MESSAGE_BYTES:
+            raise _usage(f"{file} is larger than {MESSAGE_BYTES >> 20} MiB; no message is")
         data = file.read_bytes()
     except OSError as e:
         raise _usage(f"cannot read {file}: {e.strerror}") from e
@@ -189,6 +196,8 @@ def _allot_ids(messages: Sequence[InputMessage], after: int | None) -> dict[int,
     rows: dict[int, InputMessage] = {}
     for position, message in enumerate(messages, 1):
         message_id = after + position if after is not None else message.message_id or position
+        if message_id >= 2**63:
+            raise _usage("the ids are used up: the highest one in the database is near 2^63")
         other = rows.get(message_id)
         if other is not None and other.payload != message.payload:
             raise _usage(f"message {message_id} stands twice with different bytes: {other.origin} and {message.origin}")

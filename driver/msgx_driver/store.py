@@ -42,8 +42,8 @@ class Head:
     attempts: int
     due: bool
     next_attempt_at: datetime | None
-    payload: bytes
-    encoding: str
+    payload: bytes | None
+    encoding: str | None
 
 
 @cache
@@ -249,7 +249,7 @@ class Store:
             raise unreachable(error) from error
 
 
-def unreachable(error: psycopg.Error) -> MsgxError:
+def unreachable(error: Exception) -> MsgxError:
     """MsgxError UNREACHABLE in one line, with the first line of what the client library said."""
     lines = str(error).strip().splitlines() or ["no answer"]
     return MsgxError(
@@ -270,7 +270,9 @@ def connect(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
             client_encoding="UTF8",
             application_name="msgx-driver",
         )
-    except psycopg.Error as e:
+        # Settings of a role or database must change neither bytes nor how values are read.
+        conn.execute("set standard_conforming_strings = on; set datestyle = 'ISO, YMD'; set intervalstyle = postgres")
+    except (psycopg.Error, UnicodeError) as e:
         raise unreachable(e) from e
     with conn:
         yield conn

@@ -50,10 +50,10 @@ select throws_ok($$select enqueue_messages('m', array[1], array['a'::bytea], arr
           'MX001', null, 'encodings of another length');
 select throws_ok($$select enqueue_messages('m', array[1], array['a'::bytea], array['text'], array[now(), now()],
           null)$$, 'MX001', null, 'receive times of another length');
-select throws_ok($$select enqueue_messages('m', array[1], array['a'::bytea], array['utf8'], null, null)$$, '23514',
+select throws_ok($$select enqueue_messages('m', array[1], array['a'::bytea], array['utf8'], null, null)$$, 'MX001',
           null, 'an unknown encoding');
 select throws_ok($$select enqueue_messages('m', array[null::bigint], array['a'::bytea], array['text'], null, null)$$,
-          '23502', null, 'an id that is null');
+          'MX001', null, 'an id that is null');
 select is(enqueue_messages('m', '{}', '{}', '{}', '{}', null), '{"new": 0, "known": 0}'::jsonb, 'nothing is fine');
 select is(enqueue_messages('m', '{}', '{}', '{}', null, null), '{"new": 0, "known": 0}'::jsonb,
           'nothing without receive times is fine');

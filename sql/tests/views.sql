@@ -78,15 +78,21 @@ insert into schd_gen_flid values ('2026-09-10', 'LOST'), ('2026-09-30', 'C');
 insert into flight_gate (flid, ordinal, record_version, created_at, updated_at) values ('ORPHAN', 1, 1, now(), now());
 insert into flight_route_point (flid, route_kind, ordinal, record_version, created_at, updated_at) values ('ORPHAN',
     'ROUT', 1, 1, now(), now());
+-- B is listed: the plan that deleted its main may have kept it (D23). ALONE is on no list.
 update flight_schd set maid = 'GONE' where flid = 'B';
+insert into flight_schd (flid, maid, state_version, last_message_id, high_message_id, created_at, updated_at)
+values ('ALONE', 'GONE', 1, 1, 1, now(), now());
+insert into proc_state (message_id, source, received_at, raw_hash, enqueued_at) values (50, 'x', now(), 'x', now());
+delete from pipeline_lock;
 insert into flight_tombstone values ('GONE', 5, now(), 2);
 insert into msg_event (event_id, target, kind, flid, state_version, message_id, created_at) values (900, 'KAFKA:schd',
     'STATE', 'NOFLIGHT', 1, 1, now()), (901, 'KAFKA:schd', 'STATE', 'WASHERE', 1, 1, now()),
     (902, 'KAFKA:schd', 'TOMBSTONE', 'WASHERE', 2, 1, now());
 update proc_state set backfill_status = 'NONE' where message_id = 2;
 select results_eq('select anomaly, subject from consistency_check order by anomaly collate "C", subject collate "C"',
-                  $$values ('list-without-plan', '2026-09-30'), ('lost-member', 'LOST'), ('orphan-detail', 'ORPHAN'),
-                      ('orphan-detail', 'ORPHAN'), ('shared-without-main', 'B'), ('state-without-flight', 'NOFLIGHT'),
+                  $$values ('list-without-plan', '2026-09-30'), ('lost-member', 'LOST'), ('no-original', '50'),
+                      ('no-writer-row', 'pipeline_lock'), ('orphan-detail', 'ORPHAN'),
+                      ('orphan-detail', 'ORPHAN'), ('shared-without-main', 'ALONE'), ('state-without-flight', 'NOFLIGHT'),
                       ('terminal-without-backfill', '2')$$, 'consistency_check: a row per anomaly');
 
 select * from finish();

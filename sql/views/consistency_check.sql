@@ -1,5 +1,7 @@
 -- One row per anomaly; no row is the good answer.
-create or replace view consistency_check as
+drop view if exists consistency_check;
+
+create view consistency_check as
 select 'lost-member'::text as anomaly, m.flid as subject,
        'on a current list, but neither a row nor a tombstone (D25)'::text as detail
   from (select distinct g.flid::text as flid from schd_gen_flid g
@@ -15,6 +17,7 @@ select 'shared-without-main', f.flid, 'its main flight was deleted and it is sti
  where f.maid <> '' and f.maid <> f.flid
    and not exists (select 1 from flight_schd m where m.flid = f.maid)
    and exists (select 1 from flight_tombstone t where t.flid = f.maid and t.message_id > f.high_message_id)
+   and not exists (select 1 from schd_gen_flid g where g.flid = f.flid)
 union all
 select 'orphan-detail', d.flid, 'detail rows of a flight that has no row: ' || d.tab
   from (select distinct flid, 'flight_gate' as tab from flight_gate
@@ -33,6 +36,14 @@ select 'state-without-flight', e.flid, 'a pending STATE has neither a flight nor
  where e.status = 'PENDING' and e.kind = 'STATE'
    and not exists (select 1 from flight_schd f where f.flid = e.flid)
    and not exists (select 1 from msg_event t where t.flid = e.flid and t.kind = 'TOMBSTONE' and t.event_id > e.event_id)
+union all
+select 'no-writer-row', 'pipeline_lock', 'the row FLIGHT_SCHD_WRITER is missing (MX902)'
+ where not exists (select 1 from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER')
+union all
+select 'no-original', s.message_id::text, 'an unfinished message has no bytes in message_raw (D20)'
+  from proc_state s
+ where s.status in ('PENDING', 'FAILED')
+   and not exists (select 1 from message_raw r where r.message_id = s.message_id)
 union all
 select 'terminal-without-backfill', s.message_id::text, 'a terminal message has no backfill intent (US-09/1)'
   from proc_state s

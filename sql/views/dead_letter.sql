@@ -1,5 +1,7 @@
 -- Refused messages with their reasons; the bytes are in message_raw.
-create or replace view dead_letter as
+drop view if exists dead_letter;
+
+create view dead_letter as
 select s.message_id, s.received_at, s.processed_at, s.sndr, s.type, s.styp, s.seqn, s.dttm,
        s.error_class, s.last_error_class, s.attempts, s.reason, r.encoding, octet_length(r.payload) as bytes
   from proc_state s

@@ -1,5 +1,7 @@
 -- Flight board: first two gates and counters, first belt and delay, counts (FS-3.2-7). Projection only, never a source of state.
-create or replace view flight_schd_display as
+drop view if exists flight_schd_display;
+
+create view flight_schd_display as
 select f.flid, nullif(f.alcd, '') as alcd, nullif(f.flno, '') as flno, nullif(f.mvin, '') as mvin, nullif(f.maid, '') as maid, f.fday,
        nullif(f.std, '') as std, nullif(f.sodt, '') as sodt, nullif(f.estt, '') as estt, nullif(f.actt, '') as actt, nullif(f.stnd, '') as stnd,
        nullif(g1.gate, '') as gate1, nullif(g2.gate, '') as gate2, coalesce(gn.n, 0) as gates,

@@ -1,5 +1,7 @@
 -- Messages skipped by an ignore rule (US-04/2).
-create or replace view ignored_count as
+drop view if exists ignored_count;
+
+create view ignored_count as
 select substr(s.reason, 9) as rule, count(*) as messages, max(s.message_id) as last_id
   from proc_state s
  where s.status = 'SKIPPED' and s.reason like 'ignored:%'

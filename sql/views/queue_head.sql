@@ -1,5 +1,7 @@
 -- The message that everything waits for.
-create or replace view queue_head as
+drop view if exists queue_head;
+
+create view queue_head as
 select s.message_id, s.status, s.sndr, s.type, s.styp, s.seqn, s.attempts, s.error_class, s.reason, s.next_attempt_at,
        s.received_at, s.enqueued_at,
        (select count(*) from proc_state w where w.status in ('PENDING', 'FAILED')) as waiting

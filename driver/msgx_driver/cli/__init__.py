@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -41,6 +43,7 @@ for command in (replay, generate, migrate, status, flights, dead, settings, conf
 def main() -> None:
     """Entry point; never ends with a traceback."""
     signal.signal(signal.SIGTERM, _terminate)
+    _complete_streams()
     sys.exit(_run())
 
 
@@ -63,6 +66,11 @@ def _run() -> int:
         return int(ExitCode.UNEXPECTED)
     except psycopg.Error as e:
         return _explain(_database_error(e))
+    except OSError as e:
+        where = f"{e.filename}: " if e.filename else ""
+        return _explain(MsgxError(f"the operating system refuses: {where}{e.strerror or e}"))
+    except UnicodeError:
+        return _explain(MsgxError("an argument is not valid text", exit_code=ExitCode.USAGE))
     except Exception as e:
         log.debug("unexpected error", exc_info=True)
         return _explain(
@@ -79,6 +87,12 @@ def _database_error(error: psycopg.Error) -> MsgxError:
     if stop is not None:
         return stop
     text = error.diag.message_primary or str(error)
+    if (error.sqlstate or "")[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in ("55P03", "25006"):
+        return MsgxError(
+            f"the database refuses for now (SQLSTATE {error.sqlstate}): {text}",
+            exit_code=ExitCode.UNREACHABLE,
+            hint="look at the server (disk, connections, locks, timeouts); the same command continues",
+        )
     if error.sqlstate == "42501":
         return MsgxError(
             f"this role has not the right: {text}",
@@ -93,6 +107,16 @@ def _explain(error: MsgxError) -> int:
     if error.hint:
         click.echo(f"  {error.hint}", err=True)
     return int(error.exit_code)
+
+
+def _complete_streams() -> None:
+    """Daemons and cron may start us without standard streams; data on stdout is UTF-8 whatever the locale."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

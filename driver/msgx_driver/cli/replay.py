@@ -67,14 +67,20 @@ def replay(
                 stop_on_dead=not keep_going,
                 on_progress=on_progress,
             )
-        if target is not None:
-            write_events(store, target)
         if as_json:
             print_json(summary.as_dict())
         else:
             _print_report(store, ids, summary)
+        if target is not None:
+            write_events(store, target)
     if expected is not None:
         _compare(summary, expected, expect or "", as_json)
+    elif summary.failed and keep_going:
+        raise MsgxError(
+            f"{summary.failed} messages of this input are unfinished although the queue is empty",
+            exit_code=ExitCode.INVARIANT,
+            hint="select * from consistency_check shows what is wrong",
+        )
     elif summary.dead:
         raise SystemExit(int(ExitCode.DEAD))
 
@@ -111,6 +117,8 @@ def _classes(row: dict[str, Any]) -> Iterator[str]:
 
 def _read_expected(path: Path) -> dict[str, int]:
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("no regular file")
         value = json.loads(path.read_text("utf-8"))
         if not isinstance(value, dict):
             raise ValueError("not an object of whole numbers")
@@ -140,11 +148,13 @@ def _compare(summary: Summary, expected: dict[str, int], name: str, as_json: boo
 
 
 def _check_writable(path: Path) -> Path:
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    path = path.resolve()
+    # The file is replaced as a whole, which would destroy a device or a pipe.
+    if path.exists() and not path.is_file():
+        raise MsgxError(f"cannot write the events file {path}: it is no regular file", exit_code=ExitCode.USAGE)
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise MsgxError(
-            f"cannot write the events file {path}: its folder is missing or not writable",
-            exit_code=ExitCode.USAGE,
+            f"cannot write the events file {path}: its folder is missing or not writable", exit_code=ExitCode.USAGE
         )
     return path
 

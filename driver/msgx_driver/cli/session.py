@@ -17,6 +17,7 @@ import click
 from msgx_driver.clock import SystemClock
 from msgx_driver.config import Config, dsn_has_password, load_config
 from msgx_driver.embedded import default_home, embedded_server
+from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.log import setup_logging
 from msgx_driver.migrate import migrate_up
 from msgx_driver.store import Store, connect
@@ -29,7 +30,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def embedded_home() -> Path:
     """The folder of the embedded server: $MSGX_HOME, else the user's data folder."""
-    return Path(os.environ.get("MSGX_HOME") or default_home()).absolute()
+    try:
+        return Path(os.environ.get("MSGX_HOME") or default_home()).expanduser().absolute()
+    except RuntimeError as e:
+        raise MsgxError(
+            f"no folder for the embedded server: {e}", exit_code=ExitCode.CONFIG, hint="set MSGX_HOME to a folder"
+        ) from e
 
 
 def common_options(function: F) -> F:

@@ -80,6 +80,12 @@ class Pump:
         return outcome
 
     def _try(self, head: Head) -> dict[str, Any]:
+        if head.payload is None or head.encoding is None:
+            raise MsgxError(
+                f"message {head.message_id} has no bytes in message_raw",
+                exit_code=ExitCode.INVARIANT,
+                hint="restore its row from a backup, or take the message out of proc_state",
+            )
         try:
             command = decode_message(head.payload, head.encoding, self._catalogue, max_bytes=self._max_bytes)
         except DecodeError as e:

@@ -27,6 +27,7 @@ begin
     v_warn := _check_recs(p_message_id, p_command);
     perform _check_twice(p_message_id, p_command);
     v_ignored := _check_flights(p_message_id, p_command, '{}');
+    perform _plan_for_sets(jsonb_array_length(p_command -> 'flights'));
     v_changes := _stage_changes(p_command -> 'flights', null, false, false);
     v_staged := cardinality(v_changes);
 

@@ -37,6 +37,7 @@ begin
     if v_given = '{}' then
         perform _refuse('MX101', p_message_id, null, 'FLOP', 'the message has no record');
     end if;
+    perform _plan_for_sets(cardinality(v_given));
     select coalesce(array_agg(g.flid order by g.ord) filter (where f.flid is not null), '{}'),
            jsonb_agg(jsonb_build_object('flid', g.flid, 'reason', case when t.flid is null then 'missing' else 'deleted' end) order by g.ord)
                filter (where f.flid is null)

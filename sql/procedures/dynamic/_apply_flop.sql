@@ -36,6 +36,7 @@ begin
     if v_count = 0 then
         perform _refuse('MX101', p_message_id, null, 'FLOP', 'the message has no record');
     end if;
+    perform _plan_for_sets(v_count);
     -- Records up to the first repeated FLID form one set; the next set sees what this one wrote (D8).
     if v_count > 1 then
         select array_agg(e.j order by e.ord), array_agg(coalesce(e.before, 0) order by e.ord)

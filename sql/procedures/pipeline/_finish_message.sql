@@ -51,7 +51,7 @@ begin
      where message_id = p_message_id;
     -- The floor moves in steps: every move leaves a dead version of the one lock row behind.
     update pipeline_lock set queue_floor = p_message_id
-     where name = 'FLIGHT_SCHD_WRITER' and queue_floor <= p_message_id - 200;
+     where name = 'FLIGHT_SCHD_WRITER' and queue_floor + 200 <= p_message_id;
     return jsonb_strip_nulls(jsonb_build_object(
         'message_id', p_message_id, 'status', p_status, 'error_class', p_class, 'reason', left(p_reason, 4000),
         'duplicate_of', p_duplicate_of, 'result', p_result));

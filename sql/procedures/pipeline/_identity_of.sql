@@ -22,9 +22,9 @@ begin
         return null;
     end if;
     -- A separator inside a value is escaped, so that two different identities never look alike.
-    return replace(replace(p_meta ->> 'SNDR', '\', '\\'), '|', '\|')
-        || '|' || replace(replace(p_meta ->> 'TYPE', '\', '\\'), '|', '\|')
-        || '|' || replace(replace(p_meta ->> 'STYP', '\', '\\'), '|', '\|')
+    return replace(replace(p_meta ->> 'SNDR', E'\\', E'\\\\'), '|', E'\\|')
+        || '|' || replace(replace(p_meta ->> 'TYPE', E'\\', E'\\\\'), '|', E'\\|')
+        || '|' || replace(replace(p_meta ->> 'STYP', E'\\', E'\\\\'), '|', E'\\|')
         || '|' || (p_meta ->> 'SEQN')::bigint
         || case when _get_setting('identity.include_day_boundary') = 'yes'
                 then '|' || coalesce(left(_full_dttm(p_meta ->> 'DTTM'), 8), '') else '' end;

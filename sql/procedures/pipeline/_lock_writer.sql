@@ -15,12 +15,8 @@ create or replace function _lock_writer() returns void
 language plpgsql volatile
 as $$
 declare
-    v_lock pipeline_lock%rowtype;
+    v_lock pipeline_lock%rowtype := _lock_row();
 begin
-    select l.* into v_lock from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
-    if not found then
-        perform _raise('MX902', 'pipeline_lock has no row FLIGHT_SCHD_WRITER; restore it from sql/schema/60_seed.sql', null);
-    end if;
     -- The session variable catches a reused pid and a pooler that hands the session to somebody else.
     if v_lock.released_at is not null
        or v_lock.writer_pid is distinct from pg_backend_pid()

@@ -16,13 +16,13 @@ create or replace function acknowledge_state_loss(p_operator text, p_reason text
 language plpgsql volatile security definer
 as $$
 declare
-    v_now    timestamptz := coalesce(p_now, clock_timestamp());
+    v_now    timestamptz := _resolve_now(p_now);
     v_detail jsonb;
 begin
     if coalesce(trim(p_operator), '') = '' or coalesce(trim(p_reason), '') = '' then
         perform _raise('MX001', 'acknowledge_state_loss needs the operator and the reason', null);
     end if;
-    perform 1 from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
+    perform _lock_row();
     v_detail := jsonb_build_object(
         'lost', (select count(*) from _lost_members(null)),
         'list_rows', (select count(*) from schd_gen_flid));

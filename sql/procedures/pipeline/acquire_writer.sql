@@ -15,7 +15,7 @@ create or replace function acquire_writer(p_now timestamptz) returns jsonb
 language plpgsql volatile security definer
 as $$
 declare
-    v_now     timestamptz := coalesce(p_now, clock_timestamp());
+    v_now     timestamptz := _resolve_now(p_now);
     v_key     bigint := _writer_key();
     v_lock    pipeline_lock%rowtype;
     -- The instant of acquiring: the start of a session is not visible to the owner of this routine.
@@ -23,6 +23,7 @@ declare
     v_unclean boolean;
     v_head    bigint;
     v_lost    text[];
+    v_holder  integer;
 begin
     select l.* into v_lock from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER';
     if v_lock.released_at is null and v_lock.writer_pid = pg_backend_pid()
@@ -30,10 +31,14 @@ begin
     then
         return jsonb_build_object('epoch', v_lock.epoch, 'unclean', false, 'already', true);
     end if;
-    if not pg_try_advisory_lock(v_key) then
+    select k.pid into v_holder from pg_catalog.pg_locks k
+     where k.locktype = 'advisory' and k.objsubid = 1 and k.granted
+       and (k.classid::bigint << 32) | k.objid::bigint = v_key
+       and k.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database());
+    -- A transaction that took the right and rolled back has left this session the lock.
+    if v_holder is distinct from pg_backend_pid() and not pg_try_advisory_lock(v_key) then
         perform _raise('MX402',
-            format('another writer is active (pid %s, session started %s); stop it first, or use another schema',
-                   coalesce(v_lock.writer_pid::text, 'unknown'), coalesce(v_lock.writer_started::text, 'unknown')), null);
+            format('another writer is active (pid %s); stop it first, or use another schema', coalesce(v_holder::text, 'unknown')), null);
     end if;
     select array_agg(m) into v_lost from (select m from _lost_members(null) m order by m collate "C" limit 20) s;
     if v_lost is not null then
@@ -43,7 +48,7 @@ begin
                    (select count(*) from _lost_members(null)), v_lost[1]),
             jsonb_build_object('flids', to_jsonb(v_lost)));
     end if;
-    select l.* into v_lock from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
+    v_lock := _lock_row();
     v_unclean := v_lock.writer_pid is not null and v_lock.released_at is null;
     select min(s.message_id) into v_head from proc_state s where s.status in ('PENDING', 'FAILED');
     update pipeline_lock

@@ -8,7 +8,7 @@
 --             p_received_at: receive times, null or null elements = p_now
 --             p_now: clock, null = clock_timestamp()
 -- Returns   : {"new", "known"}
--- Errors    : MX001 arrays of different length; MX202 same id, other bytes (nothing is taken)
+-- Errors    : MX001 arrays of different length, ids below 1 or twice, nulls, unknown encodings; MX202 same id, other bytes (nothing is taken)
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : proc_state
 -- Writes    : proc_state, message_raw, pipeline_lock (floor)
@@ -27,17 +27,24 @@ create or replace function enqueue_messages(
 language plpgsql volatile security definer
 as $$
 declare
-    v_now   timestamptz := coalesce(p_now, clock_timestamp());
+    v_now   timestamptz := _resolve_now(p_now);
     v_other bigint;
     v_new   bigint[];
 begin
-    if cardinality(p_ids) is distinct from cardinality(p_payloads)
+    if p_ids is null or cardinality(p_ids) is distinct from cardinality(p_payloads)
        or cardinality(p_ids) is distinct from cardinality(p_encodings)
        or (p_received_at is not null and cardinality(p_ids) is distinct from cardinality(p_received_at))
     then
         perform _raise('MX001', 'enqueue_messages needs arrays of one length', null);
     end if;
-    perform 1 from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
+    if p_source is null or exists (
+           select 1 from unnest(p_ids, p_payloads, p_encodings) as m (message_id, payload, encoding)
+            where m.message_id is null or m.message_id < 1 or m.payload is null or coalesce(m.encoding, '') not in ('bytes', 'text'))
+       or exists (select 1 from unnest(p_ids) m group by m having count(*) > 1)
+    then
+        perform _raise('MX001', 'enqueue_messages needs a source, ids from 1 each once, payloads, and encodings bytes or text', null);
+    end if;
+    perform _lock_row();
     with given as (
         select m.message_id, m.payload, m.encoding, coalesce(m.received_at, v_now) as received_at, sha256(m.payload) as raw_hash
           from unnest(p_ids, p_payloads, p_encodings, coalesce(p_received_at, array_fill(null::timestamptz, array[cardinality(p_ids)])))

@@ -13,11 +13,11 @@
 -- ================================================================================================
 create or replace function next_message(p_now timestamptz)
 returns table (message_id bigint, status varchar, attempts integer, due boolean, next_attempt_at timestamptz, payload bytea, encoding varchar)
-language plpgsql stable security definer
+language plpgsql volatile security definer
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := _resolve_now(p_now);
 begin
     return query
     select s.message_id, s.status, s.attempts,
@@ -27,9 +27,10 @@ begin
            s.next_attempt_at, r.payload, r.encoding
       from (select h.* from proc_state h
              where h.status in ('PENDING', 'FAILED')
-               and h.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER')
+               and h.message_id >= coalesce((select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER'), 0)
              order by h.message_id limit 1) s
-      join message_raw r on r.message_id = s.message_id;
+      -- A message whose original is gone must not hide: it comes back without bytes.
+      left join message_raw r on r.message_id = s.message_id;
 end;
 $$;
 

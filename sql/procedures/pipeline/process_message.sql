@@ -24,7 +24,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-    v_now     timestamptz := coalesce(p_now, clock_timestamp());
+    v_now     timestamptz := _resolve_now(p_now);
     v_meta    jsonb := p_command -> 'meta';
     v_type    text := v_meta ->> 'TYPE';
     v_styp    text := v_meta ->> 'STYP';
@@ -56,8 +56,8 @@ begin
         return _finish_message(p_message_id, v_meta, null, null, 'SKIPPED', null, 'ignored:' || v_ignored, null, null, v_now);
     end if;
     if p_command ? 'error' then
-        perform _raise(case when (p_command -> 'error' ->> 'capacity')::boolean then 'MX102' else 'MX101' end,
-                       'message ' || p_message_id || ': ' || (p_command -> 'error' ->> 'reason'), null);
+        perform _raise(case when p_command -> 'error' -> 'capacity' = 'true' then 'MX102' else 'MX101' end,
+                       'message ' || p_message_id || ': ' || coalesce(p_command -> 'error' ->> 'reason', 'the body could not be decoded'), null);
     end if;
 
     v_key := _identity_of(v_meta);

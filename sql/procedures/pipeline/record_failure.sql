@@ -23,7 +23,7 @@ create or replace function record_failure(
 language plpgsql volatile security definer
 as $$
 declare
-    v_now    timestamptz := coalesce(p_now, clock_timestamp());
+    v_now    timestamptz := _resolve_now(p_now);
     v_rule   error_class%rowtype;
     v_status text;
     v_key    text;
@@ -61,7 +61,7 @@ begin
         update proc_state set identity_key = v_key, payload_hash = _content_hash(p_payload) where message_id = p_message_id;
     end if;
     return _book_failure(p_message_id, v_rule.error_class, v_rule.treatment, left(p_sqlstate, 5),
-        coalesce(nullif(regexp_replace(coalesce(p_reason, ''), '[\x01-\x08\x0b\x0c\x0e-\x1f]', '', 'g'), ''), 'no reason given'), v_now);
+        coalesce(nullif(regexp_replace(coalesce(p_reason, ''), E'[\\x01-\\x08\\x0b\\x0c\\x0e-\\x1f]', '', 'g'), ''), 'no reason given'), v_now);
 end;
 $$;
 

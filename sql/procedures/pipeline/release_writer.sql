@@ -16,7 +16,7 @@ language plpgsql volatile security definer
 as $$
 begin
     update pipeline_lock
-       set released_at = coalesce(p_now, clock_timestamp())
+       set released_at = _resolve_now(p_now)
      where name = 'FLIGHT_SCHD_WRITER'
        and released_at is null
        and writer_pid = pg_backend_pid()

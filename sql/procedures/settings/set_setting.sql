@@ -17,10 +17,10 @@ create or replace function set_setting(p_name text, p_value text, p_now timestam
 language plpgsql volatile security definer
 as $$
 declare
-    v_now     timestamptz := coalesce(p_now, clock_timestamp());
+    v_now     timestamptz := _resolve_now(p_now);
     v_setting setting%rowtype;
 begin
-    perform 1 from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
+    perform _lock_row();
     select s.* into v_setting from setting s where s.name = p_name;
     if not found then
         perform _raise('MX003', format('no setting is named %s; the table setting lists the names', left(p_name, 60)), null);

@@ -19,7 +19,8 @@ as $$
 declare
     v_flights jsonb := p_command -> 'flights';
     v_bad     record;
-    v_ignored jsonb;
+    v_names   text[];
+    v_hits    bigint[];
 begin
     if jsonb_typeof(v_flights) is distinct from 'array' then
         perform _refuse('MX101', p_message_id, null, null, 'the command has no array of flights');
@@ -30,18 +31,31 @@ begin
     end if;
     for v_bad in
         with rec as materialized (
-            select e.ord, e.j ->> 'FLID' as flid, e.j
+            select e.ord,
+                   case jsonb_typeof(e.j -> 'FLID') when 'string' then nullif(btrim(e.j ->> 'FLID'), '') end as flid,
+                   case jsonb_typeof(e.j -> 'set') when 'object' then e.j -> 'set' end as sets,
+                   case jsonb_typeof(e.j -> 'clear') when 'array' then e.j -> 'clear' end as clears,
+                   case jsonb_typeof(e.j -> 'replace') when 'object' then e.j -> 'replace' end as replaces,
+                   case jsonb_typeof(e.j -> 'apply') when 'object' then e.j -> 'apply' end as applies,
+                   case jsonb_typeof(e.j -> 'unknown') when 'array' then e.j -> 'unknown' end as unknowns,
+                   e.j
               from jsonb_array_elements(v_flights) with ordinality as e (j, ord)
         ), found as (
             select r.ord, r.flid, 'FLID' as tag,
-                   case when coalesce(r.flid, '') = '' then 'shape' when char_length(r.flid) > 20 then 'width' end as what
+                   case when r.flid is null then 'shape' when char_length(r.flid) > 20 then 'width' end as what
               from rec r
             union all
+            -- A part of the wrong type would be left out in silence.
+            select r.ord, r.flid, p.part, 'shape'
+              from rec r
+             cross join lateral (values ('set', r.sets), ('clear', r.clears), ('replace', r.replaces), ('apply', r.applies), ('unknown', r.unknowns)) as p (part, kept)
+             where r.j ? p.part and p.kept is null
+            union all
             select r.ord, r.flid, u.tag, 'unknown'
-              from rec r cross join lateral jsonb_array_elements_text(r.j -> 'unknown') as u (tag)
+              from rec r cross join lateral jsonb_array_elements_text(r.unknowns) as u (tag)
             union all
             select 0, null, u.tag, 'unknown'
-              from jsonb_array_elements_text(p_command -> 'unknown') as u (tag)
+              from jsonb_array_elements_text(case jsonb_typeof(p_command -> 'unknown') when 'array' then p_command -> 'unknown' end) as u (tag)
             union all
             select r.ord, r.flid,
                    s.key || case when f.kind = 'object' and jsonb_typeof(s.value) = 'object' and s.value - f.attrs <> '{}'
@@ -49,6 +63,7 @@ begin
                    case when f.tag is null or f.kind = 'collection' then 'unknown'
                         when jsonb_typeof(s.value) <> case f.kind when 'object' then 'object' else 'string' end then 'shape'
                         when f.kind = 'object' and s.value - f.attrs <> '{}' then 'unknown'
+                        when f.kind = 'object' and s.value @? '$.* ? (@.type() != "string")' then 'shape'
                         when f.kind = 'object' and exists (
                                  select 1 from jsonb_each_text(s.value) v
                                   where char_length(v.value) > case v.key when 'TEXT' then 1000 else f.width end) then 'width'
@@ -56,11 +71,11 @@ begin
                         -- The cast refuses what the projection could not read back (22P02).
                         when f.kind = 'text' and s.value #>> '{}' like '[{%' and (s.value #>> '{}')::jsonb is null then 'shape'
                    end
-              from rec r cross join lateral jsonb_each(r.j -> 'set') s
+              from rec r cross join lateral jsonb_each(r.sets) s
               left join flight_field f on f.tag = s.key
             union all
             select r.ord, r.flid, c.tag, 'unknown'
-              from rec r cross join lateral jsonb_array_elements_text(r.j -> 'clear') as c (tag)
+              from rec r cross join lateral jsonb_array_elements_text(r.clears) as c (tag)
              where not exists (select 1 from flight_field f where f.tag = c.tag)
             union all
             select r.ord, r.flid, s.key,
@@ -68,7 +83,7 @@ begin
                         when jsonb_typeof(s.value) <> 'array' then 'shape'
                         when f.max_items < jsonb_array_length(s.value) then 'width' end
               from rec r
-              cross join lateral (select * from jsonb_each(r.j -> 'replace') union all select * from jsonb_each(r.j -> 'apply')) s
+              cross join lateral (select * from jsonb_each(r.replaces) union all select * from jsonb_each(r.applies)) s
               left join flight_field f on f.tag = s.key
             union all
             select r.ord, r.flid,
@@ -76,23 +91,24 @@ begin
                                  then '/' || (select min(k) from jsonb_object_keys(i.item - f.attrs) k) else '' end,
                    case when jsonb_typeof(i.item) <> 'object' then 'shape'
                         when i.item - f.attrs <> '{}' then 'unknown'
+                        when i.item @? '$.* ? (@.type() != "string")' then 'shape'
                         -- An item of at most 200 bytes cannot hold a longer value.
                         when pg_column_size(i.item) > 200 and exists (
                                  select 1 from jsonb_each_text(i.item) v
                                   where char_length(v.value) > case v.key when 'TEXT' then 1000 else f.width end) then 'width'
                    end
               from rec r
-              cross join lateral (select * from jsonb_each(r.j -> 'replace') union all select * from jsonb_each(r.j -> 'apply')) s
+              cross join lateral (select * from jsonb_each(r.replaces) union all select * from jsonb_each(r.applies)) s
               join flight_field f on f.tag = s.key and f.kind = 'collection'
               cross join lateral jsonb_array_elements(case jsonb_typeof(s.value) when 'array' then s.value end) as i (item)
             union all
             select r.ord, r.flid, null, 'key'
               from rec r
              where cardinality(p_keys) > 0
-               and not coalesce((r.j -> 'set') ?| p_keys, false)
-               and not coalesce((r.j -> 'replace') ?| p_keys, false)
-               and not coalesce((r.j -> 'apply') ?| p_keys, false)
-               and not coalesce((r.j -> 'clear') ?| p_keys, false)
+               and not coalesce(r.sets ?| p_keys, false)
+               and not coalesce(r.replaces ?| p_keys, false)
+               and not coalesce(r.applies ?| p_keys, false)
+               and not coalesce(r.clears ?| p_keys, false)
         )
         select f.ord, f.flid, f.tag, f.what, count(*) over (partition by f.tag, f.what) as hits,
                f.what = 'unknown' and exists (select 1 from wire_ignored_field w where w.tag = f.tag) as listed
@@ -106,7 +122,11 @@ begin
             perform _refuse('MX103', p_message_id, v_bad.flid, v_bad.tag,
                 'unknown field (wire.unknown_field = reject); list it in wire_ignored_field and have it sent again under a new SEQN');
         elsif v_bad.what = 'unknown' then
-            v_ignored := coalesce(v_ignored, '{}') || jsonb_build_object(left(v_bad.tag, 60), v_bad.hits);
+            -- The first hundred names tell the story; a hostile message could carry any number.
+            if cardinality(v_names) is distinct from 100 and left(v_bad.tag, 60) <> all (coalesce(v_names, '{}')) then
+                v_names := v_names || left(v_bad.tag, 60);
+                v_hits := v_hits || v_bad.hits;
+            end if;
         elsif v_bad.what = 'key' then
             perform _refuse('MX101', p_message_id, v_bad.flid, null,
                 format('the record carries no key of its kind (%s)', array_to_string(p_keys, ', ')));
@@ -114,7 +134,7 @@ begin
             perform _refuse('MX102', p_message_id, v_bad.flid, v_bad.tag, 'capacity: a value or list is longer than its column allows');
         end if;
     end loop;
-    return v_ignored;
+    return (select jsonb_object_agg(n.name, n.hits) from unnest(v_names, v_hits) as n (name, hits));
 end;
 $$;
 
