@@ -577,7 +577,7 @@ class Model:
     def apply_items(self, tag: str, old: list[dict[str, str]], items: list[dict[str, str]]) -> list[dict[str, str]]:
         """D12: the first entry with the same sequence (DELY: code) takes the item, else it is appended."""
         key = COLLECTIONS[tag][1] or "CODE"
-        now = [dict(item) for item in old]
+        now = [{name: text for name, text in item.items() if text != ""} for item in old]  # items as shown (D11)
         for item in items:
             match = next((entry for entry in now if item.get(key) and entry.get(key) == item[key]), None)
             if match is None:
@@ -765,6 +765,24 @@ class Model:
         self.state["gens"][day] = {"version": version, "message_id": self.id, "recs": len(records)}
         lists[day] = new_list
         self.result["older_than_state"] = older
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """Notices, and of each flight its current state or its deletion (contract 6, D6)."""
+        out = []
+        last: dict[str, dict[str, Any]] = {}
+        for event in self.state["events"]:
+            if event["kind"] == "NOTICE":
+                out.append({"kind": "NOTICE", "flid": event["flid"], "value": event["payload"]})
+            else:
+                last[event["flid"]] = event
+        gone = self.settings["kafka.tombstone"] == "object"
+        for flid, event in last.items():
+            if event["kind"] == "STATE":
+                value: Any = self.projection(flid)
+            else:
+                value = {"DELETED": True, "FLID": flid} if gone else None
+            out.append({"kind": event["kind"], "flid": flid, "value": value})
+        return out
 
     # ---- what operators see
 

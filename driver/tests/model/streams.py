@@ -106,8 +106,7 @@ def render(message: Message) -> tuple[bytes, str]:
         case "dtd":
             text = "<!DOCTYPE MSG>" + text
         case "bytes":
-            raw = text.encode()
-            return raw[:end_of_meta] + b"\xff" + raw[end_of_meta:], "bytes"
+            return text[:end_of_meta].encode() + b"\xff" + text[end_of_meta:].encode(), "bytes"
         case "empty":
             return b"", "bytes"
         case "not-xml":
@@ -136,6 +135,8 @@ class Theme:
     odd: int
     again: int = 8
     extra: int = 3
+    first: tuple[Step, ...] = ()
+    flids: tuple[str, ...] = FLIDS
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,16 @@ def record(draw: Draw, tag: str, flid: str, *, first: list[El] | None = None, mo
 
 
 def flids(draw: Draw, least: int, most: int, *, unique: bool) -> list[str]:
-    return list(draw(st.lists(st.sampled_from(FLIDS), min_size=least, max_size=most, unique=unique)))
+    return list(
+        draw(
+            st.lists(
+                st.sampled_from(draw.theme.flids),
+                min_size=least,
+                max_size=min(most, len(draw.theme.flids)),
+                unique=unique,
+            )
+        )
+    )
 
 
 def plan(draw: Draw, *, single: bool = False) -> tuple[El, ...]:
@@ -458,9 +468,20 @@ FIELDS = Theme(
     ((15, "DNLD"), (30, "FLOP"), (15, "GTDT"), (15, "DELY"), (10, "PSDT"), (15, "ADFT")),
     odd=60,
 )
+APPLY = Theme(
+    ("wire.empty_scalar", "snapshot.absent_field"),
+    ((30, "GTDT"), (30, "DELY"), (20, "PSDT"), (10, "ROUT"), (10, "DNLD")),
+    odd=15,
+    first=tuple(KindRule(styp, "collection_mode", "APPLY") for styp in ("GTDT", "DELY", "PSDT")),
+    flids=("A", "B"),
+)
+TAKEOVER = replace(
+    IDENTITY, first=(Setting("identity.of_dead", "takeover"), Setting("identity.conflict", "accept_newer"))
+)
 WIRE = Theme(tuple(SETTINGS), GENERAL_KINDS, odd=300)
+SMALL = replace(WIRE, odd=80, first=(Setting("wire.max_bytes", "1000"),))
 GENERAL = Theme(tuple(SETTINGS), GENERAL_KINDS, odd=80)
-THEMES = (GENERAL, PLANS, CODESHARES, IDENTITY, FIELDS, WIRE)
+THEMES = (GENERAL, PLANS, CODESHARES, IDENTITY, FIELDS, WIRE, APPLY, TAKEOVER, SMALL)
 
 
 def kind_of(draw: Draw) -> tuple[str, str]:
@@ -596,10 +617,10 @@ def streams(source: Any) -> list[Step]:
     """A stream of about fifteen messages, some settings changed before it and within it."""
     theme = source(st.sampled_from(THEMES))
     draw = Draw(source, theme)
-    steps: list[Step] = [change(draw) for _ in range(draw(st.integers(0, 4)))]
+    steps: list[Step] = [*theme.first, *(change(draw) for _ in range(draw(st.integers(0, 4))))]
     sent: list[Message] = []
-    parts = st.lists(drawn_steps(theme), max_size=12)
-    for step in itertools.chain(*draw(st.tuples(parts, parts, parts))):
+    parts = st.lists(drawn_steps(theme), max_size=9)
+    for step in itertools.chain(*draw(st.tuples(parts, parts, parts, parts, parts))):
         if isinstance(step, (Setting, KindRule)):
             steps.append(step)
             continue
