@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import uuid
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 from psycopg import sql
@@ -20,9 +22,20 @@ from msgx_driver.clock import Clock, SystemClock, wait_until
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.resources import migrations_dir, sql_dir
 
-__all__ = ["Script", "Scripts", "Step", "migrate_status", "migrate_up", "pending_migrations"]
+__all__ = [
+    "Script",
+    "Scripts",
+    "Step",
+    "migrate_plan",
+    "migrate_status",
+    "migrate_up",
+    "migrate_verify",
+    "pending_migrations",
+]
 
-LOCK_SECONDS = 60.0
+LOCK_SECONDS: Final = 60.0
+LOCK_TIMEOUT: Final = "2s"
+LOCK_TRIES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,7 @@ def migrate_up(conn: psycopg.Connection[Any], schema: str, clock: Clock | None =
     `conn` must be in autocommit. Raises MsgxError SCHEMA for an applied migration whose file changed, CONFIG when
     rights are missing, UNREACHABLE when another migration holds the lock for a minute.
     """
+    clock = clock or SystemClock()
     scripts = Scripts.load()
     lock = f"{schema}.migrate"
 
@@ -93,55 +107,133 @@ def migrate_up(conn: psycopg.Connection[Any], schema: str, clock: Clock | None =
     wait_until(
         locked,
         timeout=LOCK_SECONDS,
-        clock=clock or SystemClock(),
+        clock=clock,
         interval=0.2,
         what=f"the migration lock of schema {schema} (another migrate up is running)",
     )
     try:
-        return _apply(conn, schema, scripts)
+        return _apply(conn, schema, scripts, clock)
     except psycopg.errors.InsufficientPrivilege as e:
-        raise MsgxError(
-            f"this role may not install schema {schema}: {e.diag.message_primary}",
-            exit_code=ExitCode.CONFIG,
-            hint=f"connect as a superuser, or as a member of {schema}_owner that may create roles and schemas",
-        ) from e
+        raise _not_permitted(schema, e) from e
     finally:
         if not conn.closed:
             conn.execute("select pg_advisory_unlock(hashtextextended(%s, 0))", (lock,))
 
 
-def _apply(conn: psycopg.Connection[Any], schema: str, scripts: Scripts) -> list[str]:
-    todo = [(kind, script) for kind, script, state in _compare(conn, schema, scripts) if state == "pending"]
-    changed = [s.name for _, s, state in _compare(conn, schema, scripts) if state == "changed"]
+def migrate_plan(conn: psycopg.Connection[Any], schema: str) -> str:
+    """The SQL that migrate_up would run now, as text; empty when there is nothing to do. Changes nothing."""
+    scripts = Scripts.load()
+    parts = []
+    for step in _steps(scripts, _todo(conn, schema, scripts)):
+        parts.append("begin;\n")
+        if step[0] is not scripts.bootstrap:
+            parts.append(f"set local role {schema}_owner;\nset local search_path = {schema};\n")
+        parts += [f"-- {script.name}\n{_render(script.text, schema, conn).decode()}\n" for script in step]
+        parts.append("commit;\n\n")
+    return "".join(parts)
+
+
+def migrate_verify(conn: psycopg.Connection[Any], schema: str) -> list[str]:
+    """Compare the installed schema with the shipped files; returns one line per difference, in a fixed order.
+
+    The files are loaded into a scratch schema inside a transaction that is rolled back. Needs the rights of an
+    installation.
+    """
+    scratch = f"v_{uuid.uuid4().hex[:16]}"
+    scripts = Scripts.load()
+    query = resources.files("msgx_driver").joinpath("catalogue.sql").read_text("utf-8").encode()
+    try:
+        with conn.transaction(force_rollback=True):
+            conn.execute(_render(scripts.bootstrap.text, scratch, conn))
+            _become_owner(conn, scratch)
+            for script in (*scripts.versioned, *scripts.repeatables, scripts.secure):
+                conn.execute(_render(script.text, scratch, conn))
+            conn.execute("reset role; set local search_path = pg_catalog")
+            found = [set(conn.execute(query, {"schema": name}).fetchall()) for name in (schema, scratch)]
+    except psycopg.errors.InsufficientPrivilege as e:
+        raise _not_permitted(schema, e) from e
+    here = found[0]
+    wanted = {(kind, *(re.sub(rf"\b{scratch}(?=\b|_)", schema, text) for text in rest)) for kind, *rest in found[1]}
+    if not here:
+        return [f"schema {schema}: not installed"]
+    changed = {row[:3] for row in here} & {row[:3] for row in wanted}
+    lines = set()
+    for row in here ^ wanted:
+        kind, name, what, definition = row
+        if what == "grant":
+            lines.add(f"{kind} {name}: grant {definition} {'added' if row in here else 'missing'}")
+        elif row[:3] in changed:
+            lines.add(f"{kind} {name}: {what} differs")
+        else:
+            lines.add(f"{kind} {name}: {what} {'added' if row in here else 'missing'}")
+    return sorted(lines)
+
+
+def _todo(conn: psycopg.Connection[Any], schema: str, scripts: Scripts) -> list[tuple[str, Script]]:
+    compared = _compare(conn, schema, scripts)
+    changed = [s.name for _, s, state in compared if state == "changed"]
     if changed:
         raise MsgxError(
             f"migration {changed[0]} was applied to schema {schema} with other content than this version ships",
             exit_code=ExitCode.SCHEMA,
             hint="install the msgx-driver version that this database was migrated with",
         )
+    return [(kind, script) for kind, script, state in compared if state == "pending"]
+
+
+def _steps(scripts: Scripts, todo: list[tuple[str, Script]]) -> list[list[Script]]:
+    """Files of each transaction: the roles, each versioned file, and all repeatables with the rights."""
     if not todo:
         return []
-    with conn.transaction():
-        conn.execute(_render(scripts.bootstrap.text, schema, conn))
-    versioned = [s for kind, s in todo if kind == "versioned"]
     repeatables = [s for kind, s in todo if kind == "repeatable"]
-    for script in versioned:
-        with conn.transaction():
-            _become_owner(conn, schema)
-            conn.execute(_render(script.text, schema, conn))
-            _record(conn, "versioned", script)
-    with conn.transaction():
-        _become_owner(conn, schema)
-        for script in repeatables:
-            conn.execute(_render(script.text, schema, conn))
-            _record(conn, "repeatable", script)
-        conn.execute(_render(scripts.secure.text, schema, conn))
-    for (table,) in conn.execute(
-        "select tablename from pg_catalog.pg_tables where schemaname = %s", (schema,)
-    ).fetchall():
-        # Tables that were never analysed cost a fifth of the speed.
-        conn.execute(sql.SQL("analyze {}").format(sql.Identifier(schema, table)))
-    return [s.name for s in [*versioned, *repeatables]]
+    return [[scripts.bootstrap], *([s] for kind, s in todo if kind == "versioned"), [*repeatables, scripts.secure]]
+
+
+def _apply(conn: psycopg.Connection[Any], schema: str, scripts: Scripts, clock: Clock) -> list[str]:
+    todo = _todo(conn, schema, scripts)
+    kinds = {script.name: kind for kind, script in todo}
+    for step in _steps(scripts, todo):
+        _run_step(conn, schema, step, kinds, clock)
+    if todo:
+        for (table,) in conn.execute(
+            "select tablename from pg_catalog.pg_tables where schemaname = %s", (schema,)
+        ).fetchall():
+            # Tables that were never analysed cost a fifth of the speed.
+            conn.execute(sql.SQL("analyze {}").format(sql.Identifier(schema, table)))
+    return [script.name for _, script in todo]
+
+
+def _run_step(
+    conn: psycopg.Connection[Any], schema: str, step: list[Script], kinds: dict[str, str], clock: Clock
+) -> None:
+    """One transaction; it never queues long for a lock, because everybody else would queue behind it."""
+    for attempt in range(1, LOCK_TRIES + 1):
+        try:
+            with conn.transaction():
+                conn.execute(sql.SQL("set local lock_timeout = {}").format(LOCK_TIMEOUT))
+                for script in step:
+                    if script.name != "bootstrap.sql":
+                        _become_owner(conn, schema)
+                    conn.execute(_render(script.text, schema, conn))
+                    if script.name in kinds:
+                        _record(conn, kinds[script.name], script)
+            return
+        except psycopg.errors.LockNotAvailable as e:
+            if attempt == LOCK_TRIES:
+                raise MsgxError(
+                    f"schema {schema} stayed locked by another session ({step[0].name}, {LOCK_TRIES} tries)",
+                    exit_code=ExitCode.UNREACHABLE,
+                    hint="stop the driver or the long transaction that holds it, then run migrate up again",
+                ) from e
+            clock.sleep(attempt * 0.5)
+
+
+def _not_permitted(schema: str, error: psycopg.Error) -> MsgxError:
+    return MsgxError(
+        f"this role may not install schema {schema}: {error.diag.message_primary}",
+        exit_code=ExitCode.CONFIG,
+        hint=f"connect as a superuser, or as a member of {schema}_owner that may create roles and schemas",
+    )
 
 
 def _become_owner(conn: psycopg.Connection[Any], schema: str) -> None:

@@ -9,7 +9,8 @@ import click
 from msgx_driver.cli.session import Session, common_options, embedded_home, print_json
 from msgx_driver.cli.tables import print_table
 from msgx_driver.clock import SystemClock
-from msgx_driver.migrate import migrate_status, migrate_up
+from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.migrate import migrate_plan, migrate_status, migrate_up, migrate_verify
 from msgx_driver.store import connect
 
 
@@ -28,6 +29,39 @@ def migrate_up_command(**common: str | None) -> None:
     for name in applied:
         click.echo(f"applied {name}")
     click.echo(f"schema {session.schema}: {len(applied)} files applied")
+
+
+@migrate.command("plan")
+@common_options
+def migrate_plan_command(**common: str | None) -> None:
+    """Print the SQL that `migrate up` would run; changes nothing."""
+    session = Session.start(**common)
+    with session.conninfo() as conninfo, connect(conninfo) as conn:
+        text = migrate_plan(conn, session.schema)
+    click.echo(text or f"-- schema {session.schema}: nothing to do", nl=not text)
+
+
+@migrate.command("verify")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def migrate_verify_command(as_json: bool, **common: str | None) -> None:
+    """Compare the installed schema with the shipped files; differences end with exit code 6."""
+    session = Session.start(**common)
+    with session.conninfo() as conninfo, connect(conninfo) as conn:
+        differences = migrate_verify(conn, session.schema)
+    if as_json:
+        print_json(differences)
+    else:
+        for line in differences:
+            click.echo(line)
+    if differences:
+        raise MsgxError(
+            f"schema {session.schema} differs from this version in {len(differences)} places",
+            exit_code=ExitCode.INVARIANT,
+            hint="find out who changed it; migrate up applies what is pending, the rest has to be put back by hand",
+        )
+    if not as_json:
+        click.echo(f"schema {session.schema} is what this version ships")
 
 
 @migrate.command("status")
