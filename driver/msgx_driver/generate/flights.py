@@ -101,12 +101,10 @@ def _gates(f: Flight) -> Parts:
 def _counters(f: Flight) -> Parts:
     times = {"PCOT": f.planned(-120), "PCCT": f.planned(-40)}
     times |= {k: f.facts[k] for k in ("COTM", "CCTM") if k in f.facts}
-    classes = ["F", *["Y"] * len(f.counters)]
-    # The first counter serves two classes: same number, two entries, both stay (FS-6.1-18).
-    rows = [*f.counters[:1], *f.counters]
-    return _items(
-        "CKDT", "CKNO", [{"CHKC": c, "CCLS": classes[n], "CTYP": f.region} | times for n, c in enumerate(rows)]
-    )
+    # With three or more the first serves two classes: same number, two entries, both stay (FS-6.1-18).
+    rows = [(c, "Y") for c in f.counters]
+    rows = [(f.counters[0], "F"), *rows] if len(rows) > 2 else rows
+    return _items("CKDT", "CKNO", [{"CHKC": c, "CCLS": cls, "CTYP": f.region} | times for c, cls in rows])
 
 
 def _belts(f: Flight) -> Parts:
