@@ -5,13 +5,14 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 HOME_DIR := $(CURDIR)/.msgx
+DAY   := build/day
 
 .DEFAULT_GOAL := help
 .PHONY: help setup replay test lint clean
 
 help:
 	@echo 'make setup    install the driver and its tools into $(VENV)'
-	@echo 'make replay   run the example day in examples/ on an embedded PostgreSQL'
+	@echo 'make replay   run a generated day of 300 flights on an embedded PostgreSQL'
 	@echo 'make test     run every test'
 	@echo 'make lint     check form and types: ruff, mypy, sqlfluff'
 	@echo 'make clean    remove $(VENV), caches and the embedded database of make replay'
@@ -26,7 +27,8 @@ $(STAMP): pyproject.toml
 	touch $@
 
 replay: setup
-	MSGX_HOME="$(HOME_DIR)" $(BIN)/msgx-driver replay --expect examples/expected.json examples/day
+	$(BIN)/msgx-driver generate --flights 300 --seed 20260909 --out $(DAY)
+	MSGX_HOME="$(HOME_DIR)" $(BIN)/msgx-driver replay --expect $(DAY)/manifest.json $(DAY)/day.jsonl
 
 test:
 	sh scripts/prerequisites.sh test

@@ -75,10 +75,11 @@ def assert_shown(shown: list[str], output: str, where: str) -> None:
 
 
 def make_recipe(target: str) -> str:
-    """The command that `make <target>` runs."""
-    found = re.search(rf"^{target}:.*\n\t(.*)$", read("Makefile"), re.MULTILINE)
+    """The commands that `make <target>` runs."""
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", read("Makefile"), re.MULTILINE)
     assert found
-    return found[1].replace("$(HOME_DIR)", "$MSGX_HOME").replace("$(BIN)/", "")
+    commands = " &&".join(found[1].splitlines())
+    return commands.replace("$(HOME_DIR)", "$MSGX_HOME").replace("$(DAY)", "build/day").replace("$(BIN)/", "")
 
 
 class Runner:
@@ -137,7 +138,8 @@ class Runner:
         """What the documents call `airport` is the test's own database; the checkout's folders are the test's."""
         text = re.sub(r"\bairport(?=\b|_)", self.database, text)
         text = re.sub(r"^make (\w+)$", lambda m: make_recipe(m[1]), text)
-        return text.replace("$PWD/.msgx", "$MSGX_HOME").replace("$PWD/.venv/bin", str(self.program_folder))
+        text = text.replace("$PWD/.msgx", "$MSGX_HOME").replace("$PWD/.venv/bin", str(self.program_folder))
+        return text.replace(" build/", " $MSGX_HOME-build/")
 
 
 RUNNABLE = [p for p in DOCS if any(language in ("console", "sql") for language, _ in blocks(p))]
@@ -230,7 +232,8 @@ def test_settings_named_anywhere_exist(airport: Airport) -> None:
 
 
 def sql_files() -> str:
-    return "\n".join(p.read_text("utf-8") for p in sorted((ROOT / "sql").glob("[pv]*/**/*.sql")))
+    files = [ROOT / "sql" / "bootstrap.sql", *sorted((ROOT / "sql").glob("[pv]*/**/*.sql"))]
+    return "\n".join(p.read_text("utf-8") for p in files)
 
 
 def test_errors_are_documented(airport: Airport) -> None:
@@ -273,10 +276,13 @@ def test_command_line_is_documented() -> None:
     existing = dict(commands(program))
     rows = {" ".join(re.findall(r"^[a-z ]+[a-z]", codes(row[0])[0])) for row in table(text, "command")}
     assert rows == existing.keys()
-    # What every command has is listed once; replay has a table of its own; --json stands in a sentence.
+    # What every command has is listed once, but generate needs no database; replay, generate and flights have
+    # tables of their own; --json stands in a sentence.
     listed = {option for row in table(text, "option") for option in re.findall(r"--[a-z-]+", " ".join(codes(row[0])))}
-    everywhere = set.intersection(*(options(command) for command in existing.values()))
-    assert listed == everywhere | options(existing["replay"])
+    everywhere = set.intersection(*(options(command) for name, command in existing.items() if name != "generate"))
+    assert not everywhere & options(existing["generate"])
+    own = set().union(*(options(existing[name]) for name in ("replay", "generate", "flights")))
+    assert listed == everywhere | own
     for name, command in existing.items():
         assert options(command) <= listed, name
     sentence = re.search(r"`--json` is an option of (.*?) too\.", text, re.DOTALL)
