@@ -24,10 +24,10 @@ select :'schema' || '_owner' as owner, :'schema' || '_driver' as driver,
        :'schema' || '_operator' as operator, :'schema' || '_report' as report \\gset
 \\set QUIET on
 \\o /dev/null
-select exists (
-    select 1 from pg_catalog.pg_tables t where t.schemaname = :'schema' and t.tablename = 'schema_history') as installed \\gset
+select count(*) > 0 as installed
+  from pg_catalog.pg_tables t where t.schemaname = :'schema' and t.tablename = 'schema_history' \\gset
 \\if :installed
-  \\warn schema :schema is installed already; upgrade it with: msgx-driver migrate up --db DSN --schema :schema
+  \\warn schema :schema is installed already; upgrade: msgx-driver migrate up --db DSN --schema :schema
   do $$ begin raise exception 'already installed'; end $$;
 \\endif
 set client_min_messages = warning;

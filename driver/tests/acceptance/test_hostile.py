@@ -106,9 +106,11 @@ def test_closed_standard_streams(cli: Cli, airport: Airport, tmp_path: Path, clo
 
 def test_stdout_is_utf8_in_every_locale(cli: Cli, airport: Airport) -> None:
     cli("replay", "-", "--db", airport.driver, stdin=lines(flop(1, "REMC", "A", "<REMC>登机口</REMC>")))
-    for extra in ({"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}):
-        out = cli("flights", "--db", airport.driver, **extra).stdout
-        assert json.loads(out.decode("utf-8"))[0]["REMC"] == "登机口"
+    for done in (
+        cli("flights", "--db", airport.driver, PYTHONIOENCODING="latin-1"),
+        cli("flights", "--db", airport.driver, LC_ALL="C", PYTHONUTF8="0"),
+    ):
+        assert json.loads(done.stdout.decode("utf-8"))[0]["REMC"] == "登机口"
 
 
 def test_what_hides_the_queue_is_never_success(cli: Cli, airport: Airport) -> None:
