@@ -390,6 +390,8 @@ def plan(draw: Draw, *, single: bool = False) -> tuple[El, ...]:
                                  (El("SODT", f"31SEP26{time}"),)))  # fmt: skip
             if flid.startswith("S") and not chance(draw, 25):
                 sodt += [El("MAID", pick(draw, "M1", "M2")), El("FLNO", pick(draw, *FLNOS))]
+            if flid.startswith("M") and chance(draw, 60 if draw.theme is CODESHARES else 10):
+                sodt += [El("MAFL", pick(draw, *LISTS))]
             records.append(
                 record(draw, "FLGT" if chance(draw, 10) else "FLTR", flid, first=sodt, most=draw.theme.extra)
             )
@@ -455,6 +457,7 @@ CODESHARES = Theme(
     ((25, "DNLD"), (10, "FLOP"), (10, "MAFL"), (30, "ADFT"), (25, "FDEL")),
     odd=15,
     extra=1,
+    flids=("M1", "S1", "S2", "M2", "S3", "A"),
 )
 IDENTITY = Theme(
     ("identity.conflict", "identity.include_day_boundary", "identity.of_dead", "pipeline.unsupported_attempts"),
@@ -475,13 +478,21 @@ APPLY = Theme(
     first=tuple(KindRule(styp, "collection_mode", "APPLY") for styp in ("GTDT", "DELY", "PSDT")),
     flids=("A", "B"),
 )
+HANDOVER = Theme(
+    ("snapshot.absent_flight", "snapshot.absent_field"),
+    ((80, "DNLD"), (5, "FDEL"), (10, "ADFT"), (5, "FLOP")),
+    odd=5,
+    extra=1,
+    first=(Setting("snapshot.reclaim", "protect"),),
+    flids=("A", "S1", "M1"),
+)
 TAKEOVER = replace(
     IDENTITY, first=(Setting("identity.of_dead", "takeover"), Setting("identity.conflict", "accept_newer"))
 )
 WIRE = Theme(tuple(SETTINGS), GENERAL_KINDS, odd=300)
 SMALL = replace(WIRE, odd=80, first=(Setting("wire.max_bytes", "1000"),))
 GENERAL = Theme(tuple(SETTINGS), GENERAL_KINDS, odd=80)
-THEMES = (GENERAL, PLANS, CODESHARES, IDENTITY, FIELDS, WIRE, APPLY, TAKEOVER, SMALL)
+THEMES = (GENERAL, PLANS, CODESHARES, IDENTITY, FIELDS, WIRE, APPLY, HANDOVER, TAKEOVER, SMALL)
 
 
 def kind_of(draw: Draw) -> tuple[str, str]:
@@ -585,7 +596,7 @@ class Reuse:
         for earlier in reversed(sent):
             head = head_of(earlier)
             if all(head.get(tag) == mine.get(tag) for tag in ("TYPE", "STYP")):
-                return with_head(self.new, SEQN=head.get("SEQN", ""), DTTM=self.dttm)
+                return with_head(self.new, SEQN=head.get("SEQN", ""), DTTM=self.dttm or mine.get("DTTM", ""))
         return with_head(self.new, SEQN=mine.get("SEQN") or str(len(sent) + 1))
 
 
@@ -609,7 +620,7 @@ def drawn_steps(source: Any, theme: Theme) -> Any:
     dttm = pick(draw, "20260909235959", "20260910235959", "20260901000000")
     if pick(draw, True, False):
         return Again(draw(st.integers(0, 9)), pick(draw, "same", "repaired", "padded", "other time"), dttm)
-    return Reuse(message(draw), dttm)
+    return Reuse(message(draw), pick(draw, dttm, ""))
 
 
 @st.composite

@@ -19,7 +19,7 @@ from msgx_driver.migrate import migrate_up
 from msgx_driver.store import Store
 from tests.conftest import Count
 from tests.model.model import COLLECTIONS, TEXTS, El, Message, Model
-from tests.model.streams import KindRule, Setting, Step, render, streams
+from tests.model.streams import LISTS, KindRule, Setting, Step, render, streams
 
 EXAMPLES = int(os.environ.get("MSGX_TEST_STREAMS", "150"))
 DETAILS = {table: seq for table, seq, _ in COLLECTIONS.values()}
@@ -229,6 +229,10 @@ def flight(tag: str, flid: str, *parts: El) -> El:
     return El(tag, "", (), (El("FLID", flid), *parts))
 
 
+def shared(flno: str, number: int) -> El:
+    return flight("FLTR", f"{flno}-{number}", El("MAID", f"M{number}"), El("FLNO", flno))
+
+
 # D24, D28: a scalar is a string whatever it looks like; each record comes twice, the second is equal.
 LOOKS_LIKE_JSON: list[Step] = [
     sent("SCHD", "ADFT", number, plan(flight("FLTR", "A", El("REMC", text), El("SRVT", text))))
@@ -242,6 +246,18 @@ QUIET_DELETION: list[Step] = [
     sent("SCHD", "ADFT", 3, plan(flight("FLTR", "S2", El("MAID", "M1"), El("FLNO", "ZZ1")))),
     sent("FLOP", "FDEL", 4, flight("FLOP", "S1", El("FDEL"))),
     sent("FLOP", "FDEL", 5, flight("FLOP", "M1", El("FDEL"))),
+]
+# D23: every form of list, one number more, one less, and the number that was there before.
+LISTS_EDITED: list[Step] = [
+    sent("SCHD", "DNLD", 1, plan(*(flight("FLTR", f"M{i}", El("MAFL", text)) for i, text in enumerate(LISTS)))),
+    *(
+        sent("SCHD", "ADFT", 2 + n, plan(*(shared(flno, i) for i in range(len(LISTS)))))
+        for n, flno in enumerate(("CA7", "ZZ1", "ZZ11"))
+    ),
+    *(
+        sent("FLOP", "FDEL", 5 + n, *(flight("FLOP", f"{flno}-{i}", El("FDEL")) for i in range(len(LISTS))))
+        for n, flno in enumerate(("CA7", "ZZ1", "ZZ11"))
+    ),
 ]
 # D31: the copy that took over holds the identity, also when it fails.
 FAILED_TAKEOVER: list[Step] = [
@@ -282,6 +298,7 @@ def rig(pg_server: Any) -> Iterator[Rig]:
     print_blob=False,
 )
 @example(steps=LOOKS_LIKE_JSON)
+@example(steps=LISTS_EDITED)
 @example(steps=QUIET_DELETION)
 @example(steps=FAILED_TAKEOVER)
 @example(steps=HIDDEN_DELETION)
