@@ -89,7 +89,7 @@ def _database_error(error: psycopg.Error) -> MsgxError:
     text = error.diag.message_primary or str(error)
     if (error.sqlstate or "")[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in ("55P03", "25006"):
         return MsgxError(
-            f"the database refuses for now (SQLSTATE {error.sqlstate}): {text}",
+            f"the database refuses at present (SQLSTATE {error.sqlstate}): {text}",
             exit_code=ExitCode.UNREACHABLE,
             hint="look at the server (disk, connections, locks, timeouts); the same command continues",
         )

@@ -148,7 +148,7 @@ def test_database_as_a_whole_refuses_with_4(cli: Cli, airport: Airport) -> None:
             done = cli(
                 *command, "--db", airport.driver, stdin=lines("<x/>"), expect=4, PGOPTIONS="-c lock_timeout=200ms"
             )
-            assert b"the database refuses for now (SQLSTATE 55P03)" in done.stderr
+            assert b"the database refuses at present (SQLSTATE 55P03)" in done.stderr
     done = cli(
         "settings",
         "set",
