@@ -8,12 +8,13 @@ HOME_DIR := $(CURDIR)/.msgx
 DAY   := build/day
 
 .DEFAULT_GOAL := help
-.PHONY: help setup replay test lint clean
+.PHONY: help setup replay test chaos lint clean
 
 help:
 	@echo 'make setup    install the driver and its tools into $(VENV)'
 	@echo 'make replay   run a generated day of 300 flights on an embedded PostgreSQL'
 	@echo 'make test     run every test'
+	@echo 'make chaos    crashes, random streams and decoder fuzz in full numbers; takes about half an hour'
 	@echo 'make lint     check form and types: ruff, mypy, sqlfluff'
 	@echo 'make clean    remove $(VENV), caches and the embedded database of make replay'
 
@@ -34,6 +35,15 @@ test:
 	sh scripts/prerequisites.sh test
 	$(MAKE) --no-print-directory setup
 	$(BIN)/pytest driver/tests
+
+# make test runs the same tests in short form; a number given in the environment wins.
+chaos:
+	sh scripts/prerequisites.sh test
+	$(MAKE) --no-print-directory setup
+	MSGX_TEST_KILLS="$${MSGX_TEST_KILLS:-50}" MSGX_TEST_STOPS="$${MSGX_TEST_STOPS:-10}" \
+	MSGX_TEST_STREAMS="$${MSGX_TEST_STREAMS:-3000}" MSGX_TEST_FUZZ="$${MSGX_TEST_FUZZ:-200000}" \
+	$(BIN)/pytest driver/tests/chaos driver/tests/property \
+	  driver/tests/unit/test_wire_decode.py driver/tests/unit/test_wire_encodings.py
 
 lint: setup
 	$(BIN)/ruff check driver scripts
