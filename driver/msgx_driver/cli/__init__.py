@@ -14,7 +14,7 @@ import click
 import psycopg
 
 from msgx_driver import __version__
-from msgx_driver.cli.admin import config, migrate, settings
+from msgx_driver.cli.admin import config, doctor, migrate, settings
 from msgx_driver.cli.generate import generate
 from msgx_driver.cli.replay import replay
 from msgx_driver.cli.show import dead, flights, status
@@ -36,7 +36,7 @@ def cli() -> None:
     """
 
 
-for command in (replay, generate, migrate, status, flights, dead, settings, config):
+for command in (replay, generate, migrate, status, flights, dead, settings, config, doctor):
     cli.add_command(command)
 
 

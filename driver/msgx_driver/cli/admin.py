@@ -9,6 +9,7 @@ import click
 from msgx_driver.cli.session import Session, common_options, embedded_home, print_json
 from msgx_driver.cli.tables import print_table
 from msgx_driver.clock import SystemClock
+from msgx_driver.doctor import examine, examine_folder
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.migrate import migrate_plan, migrate_status, migrate_up, migrate_verify
 from msgx_driver.store import connect
@@ -76,6 +77,23 @@ def migrate_status_command(as_json: bool, **common: str | None) -> None:
         print_json([{"kind": s.kind, "name": s.name, "state": s.state} for s in steps])
         return
     print_table(f"Schema {session.schema}", ["kind", "file", "state"], [(s.kind, s.name, s.state) for s in steps])
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@common_options
+def doctor(as_json: bool, **common: str | None) -> None:
+    """Check connection, server, pooler, schema, rights and disk; the worst finding decides the exit code."""
+    session = Session.start(**common)
+    with session.conninfo() as conninfo:
+        findings = list(examine(conninfo, session.schema))
+    if session.config.database.dsn is None:
+        findings.append(examine_folder(embedded_home()))
+    if as_json:
+        print_json([{"check": f.check, "status": f.status, "detail": f.detail} for f in findings])
+    else:
+        print_table("Doctor", ["check", "status", "detail"], [(f.check, f.status, f.detail) for f in findings])
+    raise SystemExit(max(int(f.exit_code) for f in findings))
 
 
 @click.group()
