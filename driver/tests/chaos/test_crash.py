@@ -30,7 +30,7 @@ from msgx_driver.generate import Day, generate_day, write_day
 from msgx_driver.migrate import migrate_up
 
 from .conftest import Toll
-from .tables import Contents, contents, differences, doubled
+from .tables import Contents, contents, differences, surplus
 
 PROGRAM = Path(sys.executable).parent / "msgx-driver"
 KILLS = int(os.environ.get("MSGX_TEST_KILLS", "5"))
@@ -82,7 +82,8 @@ def work(pg_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Work:
     write_day(day, folder)
     dsn = pg_server.new_database()
     migrate(dsn)
-    finish(dsn, folder)
+    code, _, err = run(dsn, folder)
+    assert code == ExitCode.OK, err
     return Work(day, folder, contents(dsn, "msgx"))
 
 
@@ -102,13 +103,11 @@ def start(dsn: str, folder: Path, *options: str) -> subprocess.Popen[bytes]:
     )
 
 
-def finish(dsn: str, folder: Path) -> dict[str, Any]:
-    """Run the command to its end; the counts must be those of the manifest (exit 0)."""
+def run(dsn: str, folder: Path) -> tuple[int, bytes, str]:
+    """Run the command to its end; exit code, stdout and stderr."""
     with start(dsn, folder) as driver:
         out, err = driver.communicate(timeout=TIMEOUT)
-    assert driver.returncode == ExitCode.OK, err.decode()
-    summary: dict[str, Any] = json.loads(out)
-    return summary
+    return driver.returncode, out, err.decode()
 
 
 @contextlib.contextmanager
@@ -226,14 +225,10 @@ def compare(toll: Toll, dsn: str, work: Work, seen: list[int], head: tuple[int, 
         # D35: the suspect is charged one attempt before it is tried again; success sets attempts to 0.
         if head is not None and row["message_id"] == head[0] and row["status"] == "DEAD":
             row["attempts"] = max(row["attempts"], head[1] + 2)
-    finished = {row["message_id"] for row in found["proc_state"] if row["status"] not in ("PENDING", "FAILED")}
-    lost = {message.message_id for message in work.day.messages} - finished
-    more = doubled(found, expected)
     toll.crashes += 1
-    toll.lost += len(lost)
-    toll.doubled += more
+    toll.lost += surplus(expected, found)
+    toll.doubled += surplus(found, expected)
     toll.unfinished += len(seen) < work.total
-    assert (lost, more) == (set(), 0)
     assert differences(found, expected) == []
     events = sorted(row["event_id"] for row in found["msg_event"])
     assert events == list(range(1, len(events) + 1))
@@ -283,15 +278,16 @@ def test_kill_the_driver(work: Work, installed: str, tolls: dict[str, Toll], num
         observer.wait_until_gone()
         seen, head = observer.finished(), observer.head()
         assert len(seen) >= after
-        summary = finish(dsn, work.folder)
-        assert (summary["new"], summary["done"]) == (0, work.total)
+        code, out, err = run(dsn, work.folder)
         compare(tolls["kills"], dsn, work, seen, head)
+        assert code == ExitCode.OK, err
+        summary = json.loads(out)
+        assert (summary["new"], summary["done"]) == (0, work.total)
 
 
 def test_most_kills_left_work(tolls: dict[str, Toll]) -> None:
     """At least four of five kills met messages that were not finished; else the moments are no good."""
-    assert tolls["kills"].crashes == KILLS
-    assert tolls["kills"].unfinished * 5 >= KILLS * 4
+    assert tolls["kills"].unfinished * 5 >= tolls["kills"].crashes * 4
 
 
 def test_stop_the_server(work: Work, tolls: dict[str, Toll]) -> None:
@@ -314,16 +310,17 @@ def test_stop_the_server(work: Work, tolls: dict[str, Toll]) -> None:
                     observer.wait_for_messages(after)
                     before = observer.finished()
                     server.stop(mode="immediate")
-                    _, err = driver.communicate(timeout=TIMEOUT)
-                assert driver.returncode == ExitCode.UNREACHABLE, err.decode()
-                assert b"Traceback" not in err
-                assert b"msgx-driver: the database does not answer: " in err
+                    _, said = driver.communicate(timeout=TIMEOUT)
+                assert driver.returncode == ExitCode.UNREACHABLE, said.decode()
+                assert b"Traceback" not in said
+                assert b"msgx-driver: the database does not answer: " in said
                 server.start()
                 with observing(dsn) as observer:
                     seen, head = observer.finished(), observer.head()
                 assert set(before) <= set(seen)
-                finish(dsn, work.folder)
+                code, _, err = run(dsn, work.folder)
                 compare(tolls["server stops"], dsn, work, seen, head)
+                assert code == ExitCode.OK, err
     finally:
         server.remove()
 
