@@ -252,3 +252,27 @@ def test_sql_schema_is_the_migrated_shape() -> None:
     assert [s.name for s in scripts.versioned] == ["V0001__initial.sql"]
     parts = [path.read_text() for path in sorted((sql_dir() / "schema").glob("*.sql"))]
     assert scripts.versioned[0].text == "".join(parts)
+
+
+def uninstall(psql: Psql, dsn: str, schema: str, expect: int = 0) -> str:
+    return psql(dsn, "-v", f"schema={schema}", "-f", str(sql_dir() / "uninstall.sql"), expect=expect)
+
+
+def test_uninstall_leaves_nothing(pg_server: Any, psql: Psql) -> None:
+    here, there = pg_server.new_database(), pg_server.new_database()
+    roles = "select count(*) from pg_roles where rolname like 'gone\\_%'"
+    for dsn in (here, there):
+        install(psql, dsn, "gone")
+    assert "role gone_owner is used in another database and stays" in uninstall(psql, here, "gone")
+    with psycopg.connect(here, autocommit=True) as connection:
+        assert connection.execute("select to_regnamespace('gone')").fetchone() == (None,)
+        # The other database still has the airport: its roles stay, and it works.
+        assert connection.execute(roles).fetchone() == (4,)
+    with psycopg.connect(there, autocommit=True) as connection:
+        assert connection.execute("select gone.contract_version()").fetchone() == (1,)
+    uninstall(psql, there, "gone")
+    with psycopg.connect(there, autocommit=True) as connection:
+        assert connection.execute(roles).fetchone() == (0,)
+    assert "is no msgx schema" in uninstall(psql, there, "public", expect=3)
+    install(psql, here, "gone")
+    uninstall(psql, here, "gone")
