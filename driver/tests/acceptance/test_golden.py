@@ -87,7 +87,7 @@ def check_status(row: Row, wanted: Row, where: str) -> None:
         if name == "reason":
             assert all(part in row["reason"] for part in value), (where, row["reason"])
         elif name == "not_applied":
-            assert row["result"]["not_applied"] == value, (where, row["result"])
+            assert row["result"].get("not_applied") == value, (where, row["result"])
         else:
             assert row.get(name) == value, (where, name, row)
     assert row["backfill_status"] == "PENDING", where
@@ -117,21 +117,8 @@ def check_events(product: Product, case: dict[str, Any], state: dict[str, Row], 
         assert value == (state[flid] if kind == "STATE" else {"DELETED": True, "FLID": flid}), where
 
 
-@pytest.fixture(scope="module")
-def product(pg_server: Any) -> Iterator[Product]:
-    dsn = pg_server.new_database()
-    with psycopg.connect(dsn, autocommit=True) as conn:
-        migrate_up(conn, "msgx")
-    logger = logging.getLogger("msgx_driver")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    with Store.open(dsn, "msgx") as store:
-        yield Product(store)
-    logger.setLevel(level)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_sample(path: Path, product: Product) -> None:
+def check_sample(product: Product, path: Path) -> None:
+    """Send a sample, message by message, and compare every side of every case."""
     sample = load(path)
     product.reset()
     for xml in sample["given"]:
@@ -153,6 +140,24 @@ def test_sample(path: Path, product: Product) -> None:
         if "next" not in case:
             assert product.everything() == before, where
         assert product.rows("consistency_check") == [], where
+
+
+@pytest.fixture(scope="module")
+def product(pg_server: Any) -> Iterator[Product]:
+    dsn = pg_server.new_database()
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        migrate_up(conn, "msgx")
+    logger = logging.getLogger("msgx_driver")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    with Store.open(dsn, "msgx") as store:
+        yield Product(store)
+    logger.setLevel(level)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_sample(path: Path, product: Product) -> None:
+    check_sample(product, path)
 
 
 def test_every_enabled_kind_has_a_sample(product: Product) -> None:
