@@ -1,7 +1,7 @@
 -- The whole state as it goes out: every column, no empty text, fixed order (FS-5.5, FS-6.2, contract 5).
 begin;
 set local search_path = msgx, tap;
-select plan(83);
+select plan(85);
 
 select tap.start();
 select is((select count(*) from flight_projection(null)), 0::bigint, 'no flight, no projection');
@@ -61,6 +61,29 @@ select is((select array_agg(p ->> 'FLID') from flight_projection(array['b', 'a',
           array['9', 'a', 'b'], 'those asked for, once, in that order');
 select is((select count(*) from flight_projection('{}')), 0::bigint, 'none asked for');
 select is((select count(*) from flight_projection(null)), 9::bigint, 'null is all');
+
+-- Every text column emptied: nothing of it is shown (D11).
+do $$
+begin
+    execute (select 'update flight_schd set ' || string_agg(format('%I = ''''', a.attname), ', ') || ' where flid = ''FULL'''
+               from pg_attribute a
+              where a.attrelid = 'flight_schd'::regclass and a.attnum > 0 and a.atttypid = 'varchar'::regtype
+                and a.attname not in ('flid', 'last_dttm'));
+    execute (select string_agg(format('update %s set %s', c.relname, s.list), '; ')
+               from pg_class c
+              cross join lateral (
+                  select string_agg(format('%I = ''''', a.attname), ', ') as list from pg_attribute a
+                   where a.attrelid = c.oid and a.attnum > 0 and a.atttypid = 'varchar'::regtype
+                     and a.attname not in ('flid', 'route_kind')) s
+              where c.relnamespace = 'msgx'::regnamespace and c.relname ~ '^flight_(gate|checkin|belt|stand_plan|chute|delay|bridge_op|chock_op|route_point)$');
+end;
+$$;
+select set_eq($$select k from jsonb_object_keys(tap.flight('FULL')) k where k not in
+          (select tag from flight_field where kind = 'collection')$$,
+          case when tap.flight('FULL') ? 'FDAY' then array['FLID', 'FDAY', 'STATE_VERSION', 'LAST_MESSAGE_ID', 'UPDATED_AT']
+               else array['FLID', 'STATE_VERSION', 'LAST_MESSAGE_ID', 'UPDATED_AT'] end, 'no emptied scalar, text or object is shown');
+select is((select count(*) from jsonb_each(tap.flight('FULL')) c, jsonb_array_elements(
+          case jsonb_typeof(c.value) when 'array' then c.value end) i where i <> '{}'), 0::bigint, 'an emptied item stays {}');
 
 select * from finish();
 rollback;
