@@ -233,6 +233,10 @@ def read_record(el: El) -> dict[str, Any]:
     attrs, children = dict(el.attrs), group(el)
     for tag in {**attrs, **children}:
         elements = children.get(tag, [])
+        if tag in attrs and (tag in OBJECTS or tag in TEXTS or tag in COLLECTIONS):
+            unknown.add(tag)  # these are elements
+            if not elements:
+                continue
         if tag in SCALARS or tag == "FLID":
             value = one_value(tag, attrs.get(tag), elements, unknown)
             if value is not None:
@@ -241,8 +245,6 @@ def read_record(el: El) -> dict[str, Any]:
             record["not_used"].add(tag)
         elif tag not in OBJECTS and tag not in TEXTS and tag not in COLLECTIONS:
             unknown.add(tag)
-        elif tag in attrs:
-            unknown.add(tag)  # objects, texts and collections are elements
         elif tag in TEXTS:
             record["set"][tag] = read_text(elements)
         elif tag in OBJECTS:
@@ -787,12 +789,18 @@ class Model:
     # ---- what operators see
 
     def anomalies(self) -> list[dict[str, str]]:
-        """Legal leftovers that consistency_check shows: D23 goes one level down and spares what the package lists."""
+        """What consistency_check shows: a deletion goes one level down (D23), so a shared flight of a shared one stays.
+
+        One that a current list holds is no anomaly: its day's plan says that it is there.
+        """
         found = []
+        listed = set().union(*self.state["lists"].values())
         for flid, flight in self.state["flights"].items():
             main = self.main_of(flid)
             tombstone = self.state["tombstones"].get(main)
-            if main not in self.state["flights"] and tombstone and tombstone["message_id"] > flight["message_id"]:
+            if flid in listed or main in self.state["flights"]:
+                continue
+            if tombstone and tombstone["message_id"] > flight["message_id"]:
                 found.append({"anomaly": "shared-without-main", "subject": flid})
         return found
 
