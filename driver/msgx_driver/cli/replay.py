@@ -8,14 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from msgx_driver.cli.session import Session, common_options, print_json
-from msgx_driver.cli.show import print_board
+from msgx_driver.cli.show import error_text, print_board
 from msgx_driver.cli.tables import print_table
 from msgx_driver.clock import SystemClock
 from msgx_driver.errors import ExitCode, MsgxError
@@ -91,7 +90,7 @@ def _print_report(store: Store, ids: list[int], summary: Summary) -> None:
         print_table(
             f"Refused messages ({len(refused)})",
             ["id", "status", "class", "reason"],
-            [(r["message_id"], r["status"], "/".join(_classes(r)), r["reason"]) for r in refused],
+            [(r["message_id"], r["status"], error_text(r), r["reason"]) for r in refused],
         )
     board = store.rows("board", limit=BOARD_ROWS)
     if board:
@@ -106,13 +105,6 @@ def _print_report(store: Store, ids: list[int], summary: Summary) -> None:
         f"  flights {summary.flights}  deleted {summary.deleted}  events {summary.events}  "
         f"seconds {summary.seconds:.2f}"
     )
-
-
-def _classes(row: dict[str, Any]) -> Iterator[str]:
-    if row["error_class"]:
-        yield row["error_class"]
-    if row["last_error_class"] and row["last_error_class"] != row["error_class"]:
-        yield row["last_error_class"]
 
 
 def _read_expected(path: Path) -> dict[str, int]:

@@ -71,7 +71,7 @@ def dead_list(as_json: bool, **common: str | None) -> None:
     print_table(
         f"DEAD messages ({len(rows)})",
         ["id", "kind", "class", "attempts", "bytes", "reason"],
-        [(r["message_id"], _kind(r), _error(r), r["attempts"], r["bytes"], r["reason"]) for r in rows],
+        [(r["message_id"], _kind(r), error_text(r), r["attempts"], r["bytes"], r["reason"]) for r in rows],
     )
 
 
@@ -113,6 +113,7 @@ def _kind(row: dict[str, Any]) -> str:
     return f"{row['type'] or '?'}/{row['styp'] or '?'}"
 
 
-def _error(row: dict[str, Any]) -> str:
+def error_text(row: dict[str, Any]) -> str:
+    """Class of a failed message; EXHAUSTED with the class of its last attempt."""
     last = row["last_error_class"]
     return str(row["error_class"]) + (f"/{last}" if last and last != row["error_class"] else "")

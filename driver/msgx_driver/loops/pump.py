@@ -97,12 +97,9 @@ class Pump:
         try:
             outcome = self.store.process_message(head.message_id, command)
         except psycopg.Error as e:
-            stop = stop_error(e)
-            if stop is not None:
-                raise stop from e
+            if self._must_wait(e):
+                return {"message_id": head.message_id, "status": "WAITING", "sqlstate": e.sqlstate}
             state = e.sqlstate or "08000"
-            if state == NOT_THE_HEAD:
-                return {"message_id": head.message_id, "status": "WAITING", "sqlstate": state}
             reason = e.diag.message_primary or ""
             if not state.startswith("MX"):
                 # The database's own texts may quote values of the message.
@@ -111,6 +108,14 @@ class Pump:
             return self._record(head, command, state, None, reason) | {"sqlstate": state}
         self._uncharged = 0
         return outcome
+
+    @staticmethod
+    def _must_wait(error: psycopg.Error) -> bool:
+        """Tell whether the head has to be read again; raises what stops the pump."""
+        stop = stop_error(error)
+        if stop is not None:
+            raise stop from error
+        return error.sqlstate == NOT_THE_HEAD
 
     def _record(
         self,
@@ -127,10 +132,7 @@ class Pump:
                 head.message_id, command=command, sqlstate=sqlstate, error_class=error_class, reason=reason
             )
         except psycopg.Error as e:
-            stop = stop_error(e)
-            if stop is not None:
-                raise stop from e
-            if e.sqlstate == NOT_THE_HEAD:
+            if self._must_wait(e):
                 return {"message_id": head.message_id, "status": "WAITING", "sqlstate": e.sqlstate}
             return self._uncharged_failure(head, e.sqlstate, reason)
         if outcome["status"] == "FAILED" and not outcome.get("charged"):
