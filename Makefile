@@ -42,8 +42,8 @@ chaos:
 	$(MAKE) --no-print-directory setup
 	MSGX_TEST_KILLS="$${MSGX_TEST_KILLS:-50}" MSGX_TEST_STOPS="$${MSGX_TEST_STOPS:-10}" \
 	MSGX_TEST_STREAMS="$${MSGX_TEST_STREAMS:-3000}" MSGX_TEST_FUZZ="$${MSGX_TEST_FUZZ:-200000}" \
-	$(BIN)/pytest driver/tests/chaos driver/tests/property \
-	  driver/tests/unit/test_wire_decode.py driver/tests/unit/test_wire_encodings.py
+	$(BIN)/pytest driver/tests/chaos driver/tests/property driver/tests/acceptance/test_golden.py \
+	  driver/tests/integration/test_mutations.py driver/tests/unit/test_wire_decode.py driver/tests/unit/test_wire_encodings.py
 
 lint: setup
 	$(BIN)/ruff check driver scripts

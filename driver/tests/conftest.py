@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import psycopg
 import pytest
@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from msgx_driver.embedded import PostgresServer
 
-Kind = Literal["pgtap", "scenario", "stream"]
+Kind = Literal["pgtap", "scenario", "stream", "golden", "mutation"]
 Count = Callable[[Kind, int], None]
 
 DEBIAN_SERVERS = Path("/usr/lib/postgresql")
@@ -28,7 +28,7 @@ class Tally:
     """Counts what ran, and fails a run in which something did not."""
 
     def __init__(self) -> None:
-        self.counted: dict[Kind, int] = {"pgtap": 0, "scenario": 0, "stream": 0}
+        self.counted: dict[Kind, int] = dict.fromkeys(get_args(Kind), 0)
         self.counting_tests: set[str] = set()
         self.passed = 0
         self.not_run: list[str] = []
@@ -55,6 +55,10 @@ class Tally:
             terminalreporter.write_line(f"FAILED because it did not run in full: {name}", red=True)
         if self.counted["stream"]:
             terminalreporter.write_line(f"random streams: {self.counted['stream']}, equal in model and product")
+        if self.counted["golden"]:
+            terminalreporter.write_line(f"golden kinds: {self.counted['golden']}, as worked out from the documents")
+        if self.counted["mutation"]:
+            terminalreporter.write_line(f"planted mutations caught: {self.counted['mutation']}")
         terminalreporter.write_line(
             f"pgTAP assertions: {self.counted['pgtap']}  scenarios: {self.counted['scenario']}"
             f"  other tests: {self.passed}"
@@ -72,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def count(request: pytest.FixtureRequest) -> Count:
-    """Return `count(kind, n)`: this test has checked n pgTAP assertions, scenarios or random streams."""
+    """Return `count(kind, n)`: this test has checked n assertions, scenarios, streams, kinds or mutations."""
     tally = request.config.stash[TALLY]
 
     def count(kind: Kind, n: int) -> None:

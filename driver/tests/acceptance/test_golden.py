@@ -23,6 +23,7 @@ from msgx_driver.clock import SystemClock
 from msgx_driver.loops.pump import Pump
 from msgx_driver.migrate import migrate_up
 from msgx_driver.store import Store
+from tests.conftest import Count
 from tests.property.test_model import DETAILS, REMEMBER, RESET
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -156,8 +157,9 @@ def product(pg_server: Any) -> Iterator[Product]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_sample(path: Path, product: Product) -> None:
+def test_sample(path: Path, product: Product, count: Count) -> None:
     check_sample(product, path)
+    count("golden", 1)
 
 
 def test_every_enabled_kind_has_a_sample(product: Product) -> None:

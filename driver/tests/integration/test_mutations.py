@@ -25,6 +25,7 @@ from msgx_driver.migrate import migrate_up
 from msgx_driver.resources import sql_dir
 from msgx_driver.store import Store
 from tests.acceptance.test_golden import FOLDER, Product, check_sample
+from tests.conftest import Count
 
 VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD", "dbname": "PGDATABASE"}
 TIMEOUT = 120
@@ -446,7 +447,7 @@ def test_named_tests_are_green_without_a_mutation(laboratory: Laboratory) -> Non
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=IDS)
-def test_mutation_is_caught(mutation: Mutation, laboratory: Laboratory) -> None:
+def test_mutation_is_caught(mutation: Mutation, laboratory: Laboratory, count: Count) -> None:
     text = (sql_dir() / "procedures" / f"{mutation.file}.sql").read_text("utf-8")
     assert text.count(mutation.old) == 1, f"old text is not in {mutation.file}.sql exactly once"
     files, samples = split(mutation.red)
@@ -466,6 +467,7 @@ def test_mutation_is_caught(mutation: Mutation, laboratory: Laboratory) -> None:
                 continue
             survived.append(f"golden/{sample}")
     assert not survived, f"{mutation.file}: nobody in {', '.join(survived)} noticed; {mutation.why}"
+    count("mutation", 1)
 
 
 def test_there_are_enough() -> None:
