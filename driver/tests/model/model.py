@@ -250,10 +250,12 @@ def read_record(el: El) -> dict[str, Any]:
         elif tag in OBJECTS:
             if len(elements) > 1:
                 raise malformed(f"{tag} twice")
-            fields = read_fields(elements[0], OBJECTS[tag], unknown)
+            strange: set[str] = set()
+            fields = read_fields(elements[0], OBJECTS[tag], strange)
+            unknown |= strange
             if any(fields.values()):
                 record["set"][tag] = fields
-            else:
+            elif not strange:
                 record["clear"].add(tag)  # empty, or every value empty (FS-5.2-7)
         else:
             read_collection(tag, elements, record)

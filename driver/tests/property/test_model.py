@@ -269,6 +269,13 @@ FAILED_TAKEOVER: list[Step] = [
 ]
 # D10: a deletion marker in another kind is not dropped in silence.
 HIDDEN_DELETION: list[Step] = [sent("FLOP", "ESTT", 1, flight("FLOP", "A", El("ESTT", "1"), El("FDEL")))]
+# D10, ignore: an object of which only its unknown part says something is neither set nor cleared.
+UNKNOWN_IN_OBJECT: list[Step] = [
+    Setting("wire.unknown_field", "ignore"),
+    sent("FLOP", "FDIV", 1, flight("FLOP", "A", El("FDIV", "", (("DDES", "HKG"),)))),
+    sent("FLOP", "FDIV", 2, flight("FLOP", "A", El("FDIV", "", (("QQ", "1"),)))),
+    sent("FLOP", "ESTT", 3, flight("FLOP", "A", El("FDIV", "", (("QQ", "1"), ("DDES", ""))), El("ESTT", "1"))),
+]
 # D11: an empty DTTM is none in a notice.
 EMPTY_TIME: list[Step] = [
     Message(El("MSG", "", (), (El("META", "", (), (El("SNDR", "AODB"), El("SEQN", "1"), El("DTTM"), El("TYPE", "FLOP"),
@@ -302,6 +309,7 @@ def rig(pg_server: Any) -> Iterator[Rig]:
 @example(steps=QUIET_DELETION)
 @example(steps=FAILED_TAKEOVER)
 @example(steps=HIDDEN_DELETION)
+@example(steps=UNKNOWN_IN_OBJECT)
 @example(steps=EMPTY_TIME)
 @given(steps=streams())
 def run_streams(rig: Rig, steps: list[Step]) -> None:
