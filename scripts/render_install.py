@@ -38,7 +38,6 @@ set local search_path = :"schema";
 """
 
 TAIL = """\
-\\ir secure.sql
 commit;
 reset role;
 set search_path = :"schema";

@@ -88,6 +88,7 @@ set local search_path = :"schema";
 \ir views/queue_head.sql
 \ir views/queue_status.sql
 \ir views/snapshot_ledger.sql
+\ir secure.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0001__initial.sql', '66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', 'face7ae915f8a3a6c1d1a6335c565bdf89d6be23eb5c2b1978b08abcbd88bc49', now(), session_user),
@@ -150,8 +151,8 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'views/ignored_count.sql', '8ed91ec5d0593c26b7d06f5cfb4ea79ec12ce28db5948143e84f048c42882906', now(), session_user),
     ('repeatable', 'views/queue_head.sql', '607030dd75120947d7c5dc24026465e903edac0b95f413ce080a975e9440d6f7', now(), session_user),
     ('repeatable', 'views/queue_status.sql', '58502c75346e2d66ec4daadafa5831c6ce79b9a3cffbbe57f331843cffa168da', now(), session_user),
-    ('repeatable', 'views/snapshot_ledger.sql', '12b0ffbf3c01bd1435f0e2d35cb7dd2466bf3aa27faf8c89da9e98b8f3fd053e', now(), session_user);
-\ir secure.sql
+    ('repeatable', 'views/snapshot_ledger.sql', '12b0ffbf3c01bd1435f0e2d35cb7dd2466bf3aa27faf8c89da9e98b8f3fd053e', now(), session_user),
+    ('repeatable', 'secure.sql', 'e24c60559a8f77125c2835585c7349d178cf185f071b499b0d99d5fec7d5580f', now(), session_user);
 commit;
 reset role;
 set search_path = :"schema";

@@ -1,8 +1,8 @@
 """Installs and upgrades the schema of one airport (contract §6, `migrate`).
 
 Versioned files (`migrations/V0001__….sql`) run once, in order, and never change. Repeatable files (procedures and
-views) are applied again when their text changed. Each step is one transaction; `schema_history` keeps the
-SHA-256 of what was applied.
+views, and at the end the rights in `secure.sql`) are applied again when their text changed. Each step is one
+transaction; `schema_history` keeps the SHA-256 of what was applied.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Scripts:
-    """All files of this version: versioned ones by number, repeatables by area and name."""
+    """All files of this version: versioned ones by number, repeatables by area and name, the rights last."""
 
     bootstrap: Script
     versioned: tuple[Script, ...]
@@ -68,11 +68,12 @@ class Scripts:
         root = sql_dir()
         procedures = sorted(root.glob("procedures/*/*.sql"))
         views = sorted(root.glob("views/*.sql"))
+        secure = Script.read(root / "secure.sql", "secure.sql")
         return cls(
             Script.read(root / "bootstrap.sql", "bootstrap.sql"),
             tuple(Script.read(p, p.name) for p in sorted(migrations_dir().glob("V*.sql"))),
-            tuple(Script.read(p, p.relative_to(root).as_posix()) for p in [*procedures, *views]),
-            Script.read(root / "secure.sql", "secure.sql"),
+            (*(Script.read(p, p.relative_to(root).as_posix()) for p in [*procedures, *views]), secure),
+            secure,
         )
 
 
@@ -94,7 +95,8 @@ def migrate_up(conn: psycopg.Connection[Any], schema: str, clock: Clock | None =
     """Apply what is pending; returns the names of the files applied, none when there was nothing to do.
 
     `conn` must be in autocommit. Raises MsgxError SCHEMA for an applied migration whose file changed, CONFIG when
-    rights are missing, UNREACHABLE when another migration holds the lock for a minute.
+    rights are missing, UNREACHABLE when another migration holds the lock for a minute or a table stays locked,
+    UNEXPECTED with the name of a file that fails; steps that were committed before stay.
     """
     clock = clock or SystemClock()
     scripts = Scripts.load()
@@ -121,14 +123,22 @@ def migrate_up(conn: psycopg.Connection[Any], schema: str, clock: Clock | None =
 
 
 def migrate_plan(conn: psycopg.Connection[Any], schema: str) -> str:
-    """The SQL that migrate_up would run now, as text; empty when there is nothing to do. Changes nothing."""
+    """The SQL that migrate_up would run now, as text; empty when there is nothing to do. Changes nothing.
+
+    Run by psql it does the same, schema_history included, but waits once for a lock and does not analyze.
+    """
     scripts = Scripts.load()
+    todo = _todo(conn, schema, scripts)
+    kinds = {script.name: kind for kind, script in todo}
     parts = []
-    for step in _steps(scripts, _todo(conn, schema, scripts)):
-        parts.append("begin;\n")
+    for step in _steps(scripts, todo):
+        parts.append(f"begin;\nset local lock_timeout = '{LOCK_TIMEOUT}';\n")
         if step[0] is not scripts.bootstrap:
             parts.append(f"set local role {schema}_owner;\nset local search_path = {schema};\n")
-        parts += [f"-- {script.name}\n{_render(script.text, schema, conn).decode()}\n" for script in step]
+        for script in step:
+            parts.append(f"-- {script.name}\n{_render(script.text, schema, conn).decode()}\n")
+            if script.name in kinds:
+                parts.append(f"{_record(kinds[script.name], script).as_string(conn)};\n")
         parts.append("commit;\n\n")
     return "".join(parts)
 
@@ -146,7 +156,7 @@ def migrate_verify(conn: psycopg.Connection[Any], schema: str) -> list[str]:
         with conn.transaction(force_rollback=True):
             conn.execute(_render(scripts.bootstrap.text, scratch, conn))
             _become_owner(conn, scratch)
-            for script in (*scripts.versioned, *scripts.repeatables, scripts.secure):
+            for script in (*scripts.versioned, *scripts.repeatables):
                 conn.execute(_render(script.text, scratch, conn))
             conn.execute("reset role; set local search_path = pg_catalog")
             found = [set(conn.execute(query, {"schema": name}).fetchall()) for name in (schema, scratch)]
@@ -185,7 +195,7 @@ def _steps(scripts: Scripts, todo: list[tuple[str, Script]]) -> list[list[Script
     """Files of each transaction: the roles, each versioned file, and all repeatables with the rights."""
     if not todo:
         return []
-    repeatables = [s for kind, s in todo if kind == "repeatable"]
+    repeatables = [s for kind, s in todo if kind == "repeatable" and s is not scripts.secure]
     return [[scripts.bootstrap], *([s] for kind, s in todo if kind == "versioned"), [*repeatables, scripts.secure]]
 
 
@@ -207,6 +217,7 @@ def _run_step(
     conn: psycopg.Connection[Any], schema: str, step: list[Script], kinds: dict[str, str], clock: Clock
 ) -> None:
     """One transaction; it never queues long for a lock, because everybody else would queue behind it."""
+    script = step[0]
     for attempt in range(1, LOCK_TRIES + 1):
         try:
             with conn.transaction():
@@ -216,16 +227,25 @@ def _run_step(
                         _become_owner(conn, schema)
                     conn.execute(_render(script.text, schema, conn))
                     if script.name in kinds:
-                        _record(conn, kinds[script.name], script)
+                        conn.execute(_record(kinds[script.name], script))
             return
         except psycopg.errors.LockNotAvailable as e:
             if attempt == LOCK_TRIES:
                 raise MsgxError(
-                    f"schema {schema} stayed locked by another session ({step[0].name}, {LOCK_TRIES} tries)",
+                    f"schema {schema} stayed locked by another session ({script.name}, {LOCK_TRIES} tries)",
                     exit_code=ExitCode.UNREACHABLE,
                     hint="stop the driver or the long transaction that holds it, then run migrate up again",
                 ) from e
             clock.sleep(attempt * 0.5)
+        except psycopg.Error as e:
+            state = e.sqlstate or ""
+            if isinstance(e, psycopg.OperationalError | psycopg.errors.InsufficientPrivilege) or state[:2] == "MX":
+                raise
+            blockers = f" ({e.diag.message_detail})" if state == "2BP01" else ""
+            raise MsgxError(
+                f"{script.name} failed in schema {schema}: {e.diag.message_primary}{blockers}, SQLSTATE {state}",
+                hint="the steps before it are kept, nothing of this one is; remove the cause and run migrate up again",
+            ) from e
 
 
 def _not_permitted(schema: str, error: psycopg.Error) -> MsgxError:
@@ -241,12 +261,11 @@ def _become_owner(conn: psycopg.Connection[Any], schema: str) -> None:
     conn.execute(sql.SQL("set local search_path = {}").format(sql.Identifier(schema)))
 
 
-def _record(conn: psycopg.Connection[Any], kind: str, script: Script) -> None:
-    conn.execute(
+def _record(kind: str, script: Script) -> sql.Composed:
+    return sql.SQL(
         "insert into schema_history (kind, name, checksum, applied_at, applied_by)"
-        " values (%s, %s, %s, clock_timestamp(), session_user)",
-        (kind, script.name, script.checksum),
-    )
+        " values ({}, {}, {}, clock_timestamp(), session_user)"
+    ).format(kind, script.name, script.checksum)
 
 
 def _compare(conn: psycopg.Connection[Any], schema: str, scripts: Scripts) -> list[tuple[str, Script, str]]:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import psycopg
+import pytest
+
+from msgx_driver.clock import SystemClock, wait_until
+from msgx_driver.migrate import Scripts, migrate_up
+from msgx_driver.store import Store
 
 from .conftest import Airport, Cli
+from .next_version import ROUTINE, NextVersion, build_next_version, replace_in
 from .test_replay import lines, plan
+
+MANY = 20
 
 
 def differences(cli: Cli, airport: Airport, expect: int = 6) -> list[str]:
@@ -66,10 +78,33 @@ def test_plan_prints_what_up_would_run(cli: Cli, airport: Airport) -> None:
     assert "create view queue_head" in text
     assert "-- V0001" not in text
     assert airport.rows("select count(*) from schema_history where checksum = repeat('0', 64)") == [(1,)]
-    fresh = cli(*plan_of, "--schema", "other").stdout.decode()
-    assert "set local role other_owner;" in fresh
-    with psycopg.connect(airport.admin, autocommit=True) as conn:
-        conn.execute(fresh.encode())
+
+
+def test_the_printed_plan_run_by_psql_is_the_whole_installation(cli: Cli, airport: Airport, pg_server: Any) -> None:
+    other = ("--db", airport.admin, "--schema", "other")
+    fresh = cli("migrate", "plan", *other).stdout
+    assert b"set local role other_owner;" in fresh
+    assert airport.rows("select count(*) from pg_namespace where nspname = 'other'") == [(0,)]
+    assert airport.rows("select count(*) from pg_roles where rolname like 'other\\_%'") == [(0,)]
+    try:
+        run_by_psql(pg_server.bindir, airport.admin, fresh)
+        assert json.loads(cli("migrate", "verify", *other, "--json").stdout) == []
+        assert cli("migrate", "up", *other).stdout == b"schema other: 0 files applied\n"
+    finally:
+        airport.execute("drop schema if exists other cascade")
+        airport.execute("drop role if exists other_owner, other_driver, other_operator, other_report")
+
+
+def run_by_psql(bindir: Path, dsn: str, script: bytes) -> None:
+    done = subprocess.run(
+        [bindir / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", dsn],
+        input=script,
+        capture_output=True,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PG")},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_a_changed_view_keeps_its_grants(cli: Cli, airport: Airport) -> None:
@@ -92,18 +127,174 @@ def test_a_failing_step_leaves_nothing_of_itself(cli: Cli, airport: Airport) -> 
     airport.execute("create view keeps as select * from queue_head")
     airport.execute("update schema_history set checksum = 'x' where name like 'views/queue%'")
     before = airport.rows("select count(*) from schema_history")
-    assert cli("migrate", "up", "--db", airport.admin, expect=1).stderr
+    refused = cli("migrate", "up", "--db", airport.admin, expect=1).stderr.decode()
+    assert "views/queue_head.sql failed in schema msgx" in refused
+    assert "view keeps depends on view queue_head" in refused
+    assert "run migrate up again" in refused
     assert airport.rows("select count(*) from schema_history") == before
     airport.execute("drop view keeps")
     assert b"2 files applied" in cli("migrate", "up", "--db", airport.admin).stdout
 
 
-def test_many_at_once_install_once(cli: Cli, pg_server: Any, new_airport: Callable[[], Airport]) -> None:
+def test_many_at_once_install_once(pg_server: Any) -> None:
     dsn = pg_server.new_database()
-    with ThreadPoolExecutor(6) as pool:
-        done = list(pool.map(lambda _: cli("migrate", "up", "--db", dsn), range(6)))
-    assert sorted(b" 0 files applied" in d.stdout for d in done) == [False, True, True, True, True, True]
+    together = Barrier(MANY)
+
+    def install(_: int) -> list[str]:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            together.wait(60)
+            return migrate_up(conn, "msgx")
+
+    with ThreadPoolExecutor(MANY) as pool:
+        applied = list(pool.map(install, range(MANY)))
+    shipped = [script.name for script in (*Scripts.load().versioned, *Scripts.load().repeatables)]
+    assert sorted(applied) == [[]] * (MANY - 1) + [shipped]
     with psycopg.connect(dsn) as conn:
-        row = conn.execute("select count(*), count(distinct name) from msgx.schema_history").fetchone()
-    assert row is not None
-    assert row[0] == row[1]
+        recorded = conn.execute("select name from msgx.schema_history order by installed_rank").fetchall()
+        left = conn.execute(
+            "select count(*) from pg_locks l join pg_database d on d.oid = l.database"
+            " where l.locktype = 'advisory' and d.datname = current_database()"
+        ).fetchone()
+    assert [name for (name,) in recorded] == shipped
+    assert left == (0,)
+
+
+def test_many_commands_at_once_end_well(cli: Cli, pg_server: Any) -> None:
+    dsn = pg_server.new_database()
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: cli("migrate", "up", "--db", dsn), range(4)))
+    assert sorted(b" 0 files applied" in d.stdout for d in done) == [False, True, True, True]
+
+
+def test_changed_rights_alone_are_applied(cli: Cli, airport: Airport) -> None:
+    airport.execute("grant insert on flight_schd to msgx_report")
+    airport.execute("update schema_history set checksum = repeat('0', 64) where name = 'secure.sql'")
+    assert cli("migrate", "up", "--db", airport.admin).stdout == b"applied secure.sql\nschema msgx: 1 files applied\n"
+    assert differences(cli, airport, expect=0) == []
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """A used database of this version and the version after it."""
+
+    cli: Cli
+    airport: Airport
+    version: NextVersion
+
+    def newer(self, *arguments: str, stdin: bytes = b"", expect: int = 0) -> str:
+        """Run the newer msgx-driver as administrator; return what it printed, stderr last."""
+        done = subprocess.run(
+            [self.version.program, *arguments, "--db", self.airport.admin],
+            input=stdin,
+            capture_output=True,
+            cwd=self.cli.cwd,
+            env=self.cli.environment,
+            timeout=120,
+            check=False,
+        )
+        printed = (done.stdout + done.stderr).decode()
+        assert done.returncode == expect, printed
+        return printed
+
+    def states(self) -> dict[str, str]:
+        """Files that are not simply applied, as the newer version sees them."""
+        steps = json.loads(self.newer("migrate", "status", "--json"))
+        return {step["name"]: step["state"] for step in steps if step["state"] != "applied"}
+
+    def columns(self) -> list[str]:
+        """The new columns that are there."""
+        found = self.airport.rows(
+            "select attname::text from pg_attribute where attrelid = 'operator_audit'::regclass"
+            " and attname in ('ticket', 'more') order by attnum"
+        )
+        return [str(name) for (name,) in found]
+
+
+@pytest.fixture
+def upgrade(cli: Cli, airport: Airport, tmp_path: Path) -> Upgrade:
+    """One flight in a database of this version; the next version is unpacked and has not run."""
+    cli("replay", "-", "--db", airport.driver, stdin=lines(plan(1, "A")))
+    return Upgrade(cli, airport, build_next_version(tmp_path / "next"))
+
+
+def test_upgrade_to_the_next_version(upgrade: Upgrade) -> None:
+    cli, airport = upgrade.cli, upgrade.airport
+    airport.execute("select set_setting('snapshot.max_delete_ratio', '0.5', null)")
+    assert upgrade.states() == {upgrade.version.migration: "pending", ROUTINE: "pending"}
+    assert f"migration {upgrade.version.migration} is not applied" in upgrade.newer("status", expect=5)
+    shown = upgrade.newer("migrate", "plan")
+    assert [line for line in shown.splitlines() if line.startswith("-- ") and line.endswith(".sql")] == [
+        "-- bootstrap.sql",
+        f"-- {upgrade.version.migration}",
+        f"-- {ROUTINE}",
+        "-- secure.sql",
+    ]
+    assert upgrade.columns() == []
+    assert upgrade.newer("migrate", "up").splitlines() == [
+        f"applied {upgrade.version.migration}",
+        f"applied {ROUTINE}",
+        "schema msgx: 2 files applied",
+    ]
+    assert upgrade.columns() == ["ticket"]
+    assert upgrade.states() == {}
+    assert "is what this version ships" in upgrade.newer("migrate", "verify")
+    assert upgrade.newer("migrate", "up").splitlines() == ["schema msgx: 0 files applied"]
+    assert '"flights": 1' in upgrade.newer("status", "--json")
+    assert airport.rows("select value from setting where name = 'snapshot.max_delete_ratio'") == [("0.5",)]
+    # Going back needs no change of the database: the older driver works on the newer schema.
+    cli("replay", "-", "--append", "--db", airport.driver, stdin=lines(plan(2, "A", "B")))
+    assert '"flights": 2' in upgrade.newer("status", "--json")
+    signature = "acknowledge_state_loss(p_operator text, p_reason text, p_now timestamp with time zone)"
+    assert differences(cli, airport) == [
+        "column operator_audit.ticket: comment added",
+        "column operator_audit.ticket: definition added",
+        f"routine {signature}: definition differs",
+    ]
+
+
+def test_the_plan_of_an_upgrade_run_by_psql_is_the_upgrade(upgrade: Upgrade, pg_server: Any) -> None:
+    run_by_psql(pg_server.bindir, upgrade.airport.admin, upgrade.newer("migrate", "plan").encode())
+    assert upgrade.states() == {}
+    assert "is what this version ships" in upgrade.newer("migrate", "verify")
+
+
+def test_an_upgrade_that_fails_keeps_the_steps_before_and_is_continued(upgrade: Upgrade) -> None:
+    third = upgrade.version.migrations / "V9999__broken.sql"
+    third.write_text("alter table operator_audit add column more text;\nselect 1 / 0;\n", "utf-8")
+    printed = upgrade.newer("migrate", "up", expect=1)
+    assert "V9999__broken.sql failed in schema msgx: division by zero, SQLSTATE 22012" in printed
+    assert "the steps before it are kept" in printed
+    assert upgrade.states() == {"V9999__broken.sql": "pending", ROUTINE: "pending"}
+    assert upgrade.columns() == ["ticket"]
+    replace_in(third, "select 1 / 0;\n", "")
+    assert upgrade.newer("migrate", "up").splitlines()[:2] == ["applied V9999__broken.sql", f"applied {ROUTINE}"]
+    assert upgrade.columns() == ["ticket", "more"]
+
+
+def test_an_upgrade_waits_for_a_lock(upgrade: Upgrade) -> None:
+    with psycopg.connect(upgrade.airport.admin) as holder, ThreadPoolExecutor(1) as pool:
+        holder.execute("lock table msgx.operator_audit in access share mode")
+        running = pool.submit(upgrade.newer, "migrate", "up")
+        wait_for_a_waiter(upgrade.airport)
+        holder.rollback()
+        assert "schema msgx: 2 files applied" in running.result()
+
+
+def wait_for_a_waiter(airport: Airport) -> None:
+    """Until some session of the database waits for the table."""
+    waiting = "select 1 from pg_locks where not granted and relation = 'operator_audit'::regclass"
+    wait_until(lambda: airport.rows(waiting), timeout=60, clock=SystemClock(), what="a waiting migrate up")
+
+
+def test_a_driver_at_work_goes_on_over_an_upgrade(upgrade: Upgrade) -> None:
+    """A session of the older driver that is open meanwhile keeps the write right and processes on."""
+    with Store.open(upgrade.airport.driver, "msgx") as store:
+        store.acquire_writer()
+        for number in (2, 3):
+            store.enqueue("replay", [(number, b"<MSG/>", "text")])
+            meta = {"SNDR": "AODB", "TYPE": "FLOP", "STYP": "ESTT", "SEQN": str(number), "DTTM": "20260909100200"}
+            command = {"meta": meta, "flights": [{"FLID": "A", "set": {"ESTT": f"09SEP26070{number}"}}]}
+            assert store.process_message(number, command)["status"] == "SUCCEEDED"
+            if number == 2:
+                assert "2 files applied" in upgrade.newer("migrate", "up")
+        assert store.release_writer()
