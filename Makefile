@@ -8,13 +8,14 @@ HOME_DIR := $(CURDIR)/.msgx
 DAY   := build/day
 
 .DEFAULT_GOAL := help
-.PHONY: help setup replay test chaos lint clean
+.PHONY: help setup replay test chaos bench lint clean
 
 help:
 	@echo 'make setup    install the driver and its tools into $(VENV)'
 	@echo 'make replay   run a generated day of 300 flights on an embedded PostgreSQL'
 	@echo 'make test     run every test'
 	@echo 'make chaos    crashes, random streams and decoder fuzz in full numbers; takes about half an hour'
+	@echo 'make bench    measure speed beside named references; under 20 minutes, BENCH=--quick under 2'
 	@echo 'make lint     check form and types: ruff, mypy, sqlfluff'
 	@echo 'make clean    remove $(VENV), caches and the embedded database of make replay'
 
@@ -45,9 +46,14 @@ chaos:
 	$(BIN)/pytest driver/tests/chaos driver/tests/property driver/tests/acceptance/test_golden.py \
 	  driver/tests/integration/test_mutations.py driver/tests/unit/test_wire_decode.py driver/tests/unit/test_wire_encodings.py
 
+bench:
+	sh scripts/prerequisites.sh test
+	$(MAKE) --no-print-directory setup
+	$(BIN)/python -m bench $(BENCH)
+
 lint: setup
-	$(BIN)/ruff check driver scripts
-	$(BIN)/ruff format --check driver scripts
+	$(BIN)/ruff check driver scripts bench
+	$(BIN)/ruff format --check driver scripts bench
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar sql migrations
 
@@ -55,4 +61,5 @@ clean:
 	if [ -x $(BIN)/msgx-driver ]; then $(BIN)/python -m msgx_driver.embedded remove "$(HOME_DIR)"; \
 	elif [ -e "$(HOME_DIR)" ]; then echo 'run make setup first: it takes the driver to remove .msgx'; exit 3; fi
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find driver -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf bench/out
+	find driver bench -name __pycache__ -type d -prune -exec rm -rf {} +
