@@ -25,17 +25,29 @@ set local search_path = :"schema";
 \ir schema/20_pipeline.sql
 \ir schema/30_flight.sql
 \ir schema/40_ledger_outbox.sql
+\ir schema/45_service.sql
 \ir schema/50_history.sql
 \ir schema/60_seed.sql
+\ir procedures/backfill/claim_backfill.sql
+\ir procedures/backfill/confirm_backfill.sql
+\ir procedures/backfill/fail_backfill.sql
 \ir procedures/dynamic/_apply_adft.sql
 \ir procedures/dynamic/_apply_fdel.sql
 \ir procedures/dynamic/_apply_flop.sql
 \ir procedures/dynamic/_edit_mafl.sql
 \ir procedures/dynamic/_update_mains.sql
+\ir procedures/ops/report_loop.sql
 \ir procedures/outbox/_add_events.sql
 \ir procedures/outbox/_build_notice.sql
 \ir procedures/outbox/_carried_keys.sql
+\ir procedures/outbox/_hold_target.sql
+\ir procedures/outbox/_take_target.sql
+\ir procedures/outbox/block_target.sql
+\ir procedures/outbox/claim_events.sql
+\ir procedures/outbox/confirm_events.sql
+\ir procedures/outbox/fail_events.sql
 \ir procedures/outbox/preview_events.sql
+\ir procedures/outbox/release_target.sql
 \ir procedures/pipeline/_book_failure.sql
 \ir procedures/pipeline/_claim_identity.sql
 \ir procedures/pipeline/_content_hash.sql
@@ -82,8 +94,10 @@ set local search_path = :"schema";
 \ir views/backfill_todo.sql
 \ir views/consistency_check.sql
 \ir views/dead_letter.sql
+\ir views/delivery_lag.sql
 \ir views/duplicate_count.sql
 \ir views/flight_schd_display.sql
+\ir views/health.sql
 \ir views/ignored_count.sql
 \ir views/queue_head.sql
 \ir views/queue_status.sql
@@ -91,15 +105,27 @@ set local search_path = :"schema";
 \ir secure.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0001__initial.sql', '66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9', now(), session_user),
+    ('versioned', 'V0002__service.sql', '5cf46303d7ca2c304d3f1054419b3271585c323422af3abe47ff667bc9847d1c', now(), session_user),
+    ('repeatable', 'procedures/backfill/claim_backfill.sql', 'fd7290281f1654233d0f3e24e064b467634b3d3b6510e26c7c24c963b117e9ba', now(), session_user),
+    ('repeatable', 'procedures/backfill/confirm_backfill.sql', 'f44418cea1f7719a8b4ebb7f36e10d918c98eec4b0311d7b7fdced3871dbc16a', now(), session_user),
+    ('repeatable', 'procedures/backfill/fail_backfill.sql', '3c93efdf0d9b8194353a9972b5eb8caeb2fc8891388b3107185a8ccb9277036d', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', 'face7ae915f8a3a6c1d1a6335c565bdf89d6be23eb5c2b1978b08abcbd88bc49', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_fdel.sql', 'a772460dbb7caa9eb5b7400fbf1500d31c0fd2aabda29ef392419b6ea0472a52', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_flop.sql', '411bd6d78bf6a9e35da2d308c70e2da03b0ecef570d735462b1d1c7bc1c70155', now(), session_user),
     ('repeatable', 'procedures/dynamic/_edit_mafl.sql', '8a660b53ed556fc6b1db7963273e8a43e841856a261d684ba3a41e2731d4b3b8', now(), session_user),
     ('repeatable', 'procedures/dynamic/_update_mains.sql', '8c50ea4df774c77fa571c01459e6eab7aa6503bd1e3f3fecc9a3e578241cefe0', now(), session_user),
+    ('repeatable', 'procedures/ops/report_loop.sql', 'e6760428541f4171a306e37886d6574acb3e79cb6deddd1aba5c848a94efa13d', now(), session_user),
     ('repeatable', 'procedures/outbox/_add_events.sql', '922c46f0aa88905a89516cafec6176a75fdbd7ecb67735a00accf4b9792b7217', now(), session_user),
     ('repeatable', 'procedures/outbox/_build_notice.sql', 'e39e960438869c2fc93ad68efd41a1afc8b7db7bdbebcc9118bd383aaa3d592b', now(), session_user),
     ('repeatable', 'procedures/outbox/_carried_keys.sql', 'dd01d9787e6cbca67edfd52d095a063d065fc3d95ef0f0f12ed049178d31879a', now(), session_user),
+    ('repeatable', 'procedures/outbox/_hold_target.sql', '6cf1b087e09ff5eeb26c8a176b8b9538322ca0f65146d04c286e9ba65d27fbdc', now(), session_user),
+    ('repeatable', 'procedures/outbox/_take_target.sql', '547ca6276a6f4447ecb6f1fefa3b87d731997c98bef0800e5787961874748d6f', now(), session_user),
+    ('repeatable', 'procedures/outbox/block_target.sql', '3110e79684f10409bcf4a234c60e127bf3496ac880d03039df2da2e707f6682f', now(), session_user),
+    ('repeatable', 'procedures/outbox/claim_events.sql', 'd7e3d55ba27f8542c83d437e97520d882f7f478a4380cc34e0e3b8bb67633f07', now(), session_user),
+    ('repeatable', 'procedures/outbox/confirm_events.sql', '946b0502546e0a72d2a79d1633e2afc9e888d7dae7280fccee0af9014dbdac74', now(), session_user),
+    ('repeatable', 'procedures/outbox/fail_events.sql', '387235abafb33ac3921d4c33c1a52a22ae8419127cd36beaa22c6a7aaa8dcca8', now(), session_user),
     ('repeatable', 'procedures/outbox/preview_events.sql', 'df93d5219b8c7d9c85f773a835f49780b13c16e0aa809b4544c8a7adb03c33a1', now(), session_user),
+    ('repeatable', 'procedures/outbox/release_target.sql', '29e746cb42f89147162950ca91659f60721e8f3e9a6632bdebc108201922c046', now(), session_user),
     ('repeatable', 'procedures/pipeline/_book_failure.sql', '5d7a7614543a7ac867cc83ab4dd2876805b3769acd300a874a5aa6a3a7b6a001', now(), session_user),
     ('repeatable', 'procedures/pipeline/_claim_identity.sql', '3940db44b8b266730adcb6309a6f665ba2cc3373320a33f70ccdbf2f7f10b8cc', now(), session_user),
     ('repeatable', 'procedures/pipeline/_content_hash.sql', 'fcbec255f34991fd577476067ae45a4b82ee9f74ac29b74617fe4f97b7876028', now(), session_user),
@@ -142,17 +168,19 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/state/_stage_changes.sql', '6fc952e59d3a6ceff373d7cf901bb31adb03d23a86ba9adb7f98ccae18825fd3', now(), session_user),
     ('repeatable', 'procedures/state/_write_flights.sql', 'ee0338290b670ce5e096a1fc53ca3ad9ecda260213c8b344f21ca1aafb96b969', now(), session_user),
     ('repeatable', 'procedures/state/field_catalogue.sql', 'db5f0fbaeb686fa9bf1caae99240fb86527dbc01913e6fa5c5b3515871532af9', now(), session_user),
-    ('repeatable', 'procedures/state/flight_projection.sql', 'd2bcb5654eacb100774a437b3f35975f14446f544136e2ceabd4efddbef48823', now(), session_user),
-    ('repeatable', 'views/backfill_todo.sql', '6d03ebf703d4fb9f4a6d44a91a4ae4463abec78e624808545d4be423d872cc29', now(), session_user),
+    ('repeatable', 'procedures/state/flight_projection.sql', '73eb21efa28e93be3b2a0480e0ddbe59396a9df022ca0910ebde8cdbb8cc1df2', now(), session_user),
+    ('repeatable', 'views/backfill_todo.sql', 'ebcaa5c4efe9102527893263abbab101e4d0343074f7a735ea81b012032f9991', now(), session_user),
     ('repeatable', 'views/consistency_check.sql', 'a140615a3a00568a8598fa058b1084b8e2c293564ea71fc6e79f7cf340c4927e', now(), session_user),
     ('repeatable', 'views/dead_letter.sql', '2c59e94221b58214f526563c5bcf73d9947428c5d255a2f33ae82758c248a7c2', now(), session_user),
+    ('repeatable', 'views/delivery_lag.sql', 'eafb0441fbedec438fa00ddf2dd426ac00eecc582298001e970d09bb0d73094b', now(), session_user),
     ('repeatable', 'views/duplicate_count.sql', '1e0305f7225fa4904b1a29b955e4686788aba712a207f20ae0d7078cfe1b863a', now(), session_user),
     ('repeatable', 'views/flight_schd_display.sql', 'da2d73dd00c8e159763bd3f42fddf7f469fe008d8d3a2969b06f3711b51c1604', now(), session_user),
+    ('repeatable', 'views/health.sql', 'f1be2cda0f91ec07060be667eda1695616c2e372513d5501c1c7f7402236be6b', now(), session_user),
     ('repeatable', 'views/ignored_count.sql', '8ed91ec5d0593c26b7d06f5cfb4ea79ec12ce28db5948143e84f048c42882906', now(), session_user),
     ('repeatable', 'views/queue_head.sql', '607030dd75120947d7c5dc24026465e903edac0b95f413ce080a975e9440d6f7', now(), session_user),
     ('repeatable', 'views/queue_status.sql', '58502c75346e2d66ec4daadafa5831c6ce79b9a3cffbbe57f331843cffa168da', now(), session_user),
     ('repeatable', 'views/snapshot_ledger.sql', '12b0ffbf3c01bd1435f0e2d35cb7dd2466bf3aa27faf8c89da9e98b8f3fd053e', now(), session_user),
-    ('repeatable', 'secure.sql', 'e24c60559a8f77125c2835585c7349d178cf185f071b499b0d99d5fec7d5580f', now(), session_user);
+    ('repeatable', 'secure.sql', '263e094b29b9c619280b2712bb35ed37538ae228b8bdb504112a225a0526798f', now(), session_user);
 commit;
 reset role;
 set search_path = :"schema";

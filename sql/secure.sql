@@ -21,7 +21,7 @@ revoke all on all tables in schema :"schema" from public, :"driver", :"operator"
 grant select on all tables in schema :"schema" to :"operator";
 grant select on
     flight_schd_display, queue_status, queue_head, dead_letter, backfill_todo, snapshot_ledger,
-    ignored_count, duplicate_count, consistency_check
+    ignored_count, duplicate_count, consistency_check, delivery_lag, health
 to :"driver", :"report";
 grant select on setting, setting_history, schema_history to :"driver", :"report";
-grant select on inbox_cursor, proc_state, message_raw, msg_event to :"driver";
+grant select on inbox_cursor, inbox_gap, delivery_target, loop_status, proc_state, message_raw, msg_event to :"driver";

@@ -79,6 +79,8 @@ create table proc_state (
     backfill_attempts integer not null default 0,
     backfill_next_at  timestamptz,
     backfilled_at     timestamptz,
+    mailbox_id        bigint,
+    late              boolean not null default false,
     constraint proc_state_pk primary key (message_id),
     constraint proc_state_status_ck check (status in ('PENDING', 'FAILED', 'SUCCEEDED', 'SKIPPED', 'DEAD')),
     constraint proc_state_class_ck check (error_class in ('MALFORMED', 'CODEC_ERROR', 'UNSUPPORTED', 'INFRA', 'EXHAUSTED')),
@@ -88,6 +90,7 @@ create table proc_state (
 
 create index proc_state_head_ix on proc_state (message_id) where status in ('PENDING', 'FAILED');
 create index proc_state_dead_ix on proc_state (message_id) where status = 'DEAD';
+create index proc_state_backfill_ix on proc_state (message_id) where backfill_status in ('PENDING', 'CLAIMED');
 
 comment on table proc_state is 'Processing state of every message (FS-0-20, US-03).';
 comment on column proc_state.message_id is 'mailbox id; the queue order';
@@ -116,6 +119,8 @@ comment on column proc_state.backfill_seq is 'grows with each terminal status; a
 comment on column proc_state.backfill_attempts is 'failed backfill attempts';
 comment on column proc_state.backfill_next_at is 'backfill is due from here on';
 comment on column proc_state.backfilled_at is 'instant the mailbox row was marked';
+comment on column proc_state.mailbox_id is 'id in the mailbox; message_id less the id_offset in force when it was taken (D38); null when it did not come from one';
+comment on column proc_state.late is 'found behind the watermark: a greater id had been taken before (D29)';
 
 create table message_identity (
     identity_key varchar(1300) not null,

@@ -52,6 +52,8 @@ create table msg_event (
 
 create index msg_event_notice_ix on msg_event (event_id) where status = 'PENDING' and target = 'KAFKA:msg';
 create index msg_event_flid_ix on msg_event (flid, event_id) where status = 'PENDING' and target = 'KAFKA:schd';
+create index msg_event_state_ix on msg_event (event_id) where status = 'PENDING' and target = 'KAFKA:schd';
+create index msg_event_dead_ix on msg_event (event_id) where status = 'DEAD';
 
 comment on table msg_event is 'Outbox: what is to be told downstream (FS-8). Ids are given under the lock row, without gaps: id order = commit order.';
 comment on column msg_event.event_id is 'stable id of the event';

@@ -194,3 +194,30 @@ insert into setting (name, value, default_value, pattern, description, changed_a
      'D6: value of a deletion: {"DELETED":true,"FLID":...}, or null for compacted topics', now(), session_user);
 
 insert into pipeline_lock (name, epoch, queue_floor) values ('FLIGHT_SCHD_WRITER', 1, 0);
+
+insert into delivery_target (target, floor_id) values ('KAFKA:msg', 0), ('KAFKA:schd', 0), ('MAILBOX', 0);
+
+insert into error_class (sqlstate_prefix, error_class, treatment, meaning) values
+    ('MX105', 'INFRA', 'dead', 'a late message meets flights that a later message has written (D29)');
+
+insert into setting (name, value, default_value, pattern, description, changed_at, changed_by) values
+    ('airport.time_zone', 'Asia/Shanghai', 'Asia/Shanghai', '[A-Z][A-Za-z_]*(/[A-Za-z_+-]+){0,2}[0-9]{0,2}',
+     'contract: time zone of the airport and of the local times of the mailbox', now(), session_user),
+    ('pipeline.max_commit_delay', '30', '30', '[0-9]{1,5}',
+     'US-01/5: seconds after which an id missing in the mailbox counts as never coming', now(), session_user),
+    ('inbox.late_row', 'guard', 'guard', 'guard|process',
+     'D29: a late message that meets flights of a later one ends DEAD, or is processed', now(), session_user),
+    ('inbox.rescan_depth', '10000', '10000', '[0-9]{1,9}',
+     'US-01/3: ids behind the watermark that the compensation scan looks at again', now(), session_user),
+    ('delivery.max_attempts', '8', '8', '[1-9][0-9]?',
+     'D39: failed deliveries of one record before it is DEAD', now(), session_user),
+    ('delivery.backoff_base', '1', '1', '[1-9][0-9]{0,3}',
+     'US-07/2: first wait after a failed delivery in seconds; doubles with every attempt', now(), session_user),
+    ('delivery.backoff_cap', '60', '60', '[1-9][0-9]{0,4}',
+     'US-07/2: longest wait in seconds', now(), session_user),
+    ('backfill.backoff_base', '1', '1', '[1-9][0-9]{0,3}',
+     'US-09/2: first wait after a failed mark in seconds; doubles with every attempt', now(), session_user),
+    ('backfill.backoff_cap', '300', '300', '[1-9][0-9]{0,4}',
+     'US-09/2: longest wait in seconds', now(), session_user),
+    ('backfill.overdue_after', '3600', '3600', '[1-9][0-9]{0,6}',
+     'US-09: seconds after enqueueing from which a mark no longer waits for its backoff', now(), session_user);

@@ -1,7 +1,7 @@
 -- Every table, column, view, type and routine says what it is.
 begin;
 set local search_path = msgx, tap;
-select plan(42);
+select plan(47);
 
 create view pg_temp.rel as select c.oid, c.relname::text as name,
     c.relkind from pg_class c where c.relnamespace = 'msgx'::regnamespace and c.relkind in ('r', 'v');

@@ -1,7 +1,7 @@
 -- Routines: pinned search_path, rights, volatility, no dynamic SQL (engineering, contract).
 begin;
 set local search_path = msgx, tap;
-select plan(80);
+select plan(91);
 
 create view pg_temp.r as
     select p.oid, p.proname::text as name, p.prosecdef, p.provolatile::text as volatility, p.proconfig, p.proargnames,
@@ -13,8 +13,9 @@ select is((select c from unnest(r.proconfig) c where c like 'search\_path=%'), '
 select is((select array_agg(name) from pg_temp.r where prosecdef and name like '\_%'), null,
           'no inner routine is SECURITY DEFINER');
 select set_eq('select name from pg_temp.r where prosecdef',
-          array['acknowledge_state_loss', 'acquire_writer', 'contract_version', 'enqueue_messages', 'field_catalogue',
-          'flight_projection',
+          array['acknowledge_state_loss', 'acquire_writer', 'block_target', 'claim_backfill', 'claim_events',
+          'confirm_backfill', 'confirm_events', 'contract_version', 'enqueue_messages', 'fail_backfill', 'fail_events',
+          'field_catalogue', 'flight_projection', 'release_target', 'report_loop',
               'next_message', 'preview_events', 'process_message', 'record_failure', 'release_writer', 'set_setting'],
                   'the entry points are SECURITY DEFINER');
 select is((select array_agg(name) from pg_temp.r where name not like '\_%' and not prosecdef), null,
@@ -77,7 +78,7 @@ select is((select array_agg(name order by name collate "C") from pg_temp.r where
 select is((select array_agg(name order by name collate "C") from pg_temp.r
           where prosrc ~* '\m(insert into|update|delete from)\s+schd_gen\M'), array['_advance_schd_gen'],
           'one routine writes the ledger');
-select is((select array_agg(name order by name collate "C") from pg_temp.r where prosrc ~* '\mbackfill_status\s*='),
+select is((select array_agg(name order by name collate "C") from pg_temp.r where prosrc ~* '\mbackfill_status\s*= ''PENDING'''),
           array['_finish_message'], 'one routine registers the backfill');
 select is(contract_version(), 1, 'the contract has version 1');
 

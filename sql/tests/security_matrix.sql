@@ -1,22 +1,31 @@
 -- Who may call what, who may read what; nobody writes tables (contract 4, engineering).
 begin;
 set local search_path = msgx, tap;
-select plan(418);
+select plan(482);
 
 -- Routines: the expected list, spelled out.
 create temp table may (routine text, driver boolean, operator boolean, report boolean);
 insert into may values
     ('acknowledge_state_loss(text,text,timestamp with time zone)', false, true, false),
     ('acquire_writer(timestamp with time zone)', true, false, false),
+    ('block_target(text,uuid,text,timestamp with time zone)', true, false, false),
+    ('claim_backfill(text,uuid,integer,integer,timestamp with time zone)', true, false, false),
+    ('claim_events(text,uuid,integer,integer,timestamp with time zone)', true, false, false),
+    ('confirm_backfill(uuid,bigint[],integer[],timestamp with time zone)', true, false, false),
+    ('confirm_events(text,uuid,text[],bigint[],timestamp with time zone)', true, false, false),
     ('contract_version()', true, true, true),
     ('enqueue_messages(text,bigint[],bytea[],text[],timestamp with time zone[],timestamp with time zone)', true, false,
         false),
+    ('fail_backfill(uuid,bigint[],integer[],text,timestamp with time zone)', true, false, false),
+    ('fail_events(text,uuid,bigint[],text[],timestamp with time zone)', true, false, false),
     ('field_catalogue()', true, true, true),
     ('flight_projection(text[])', true, true, true),
     ('next_message(timestamp with time zone)', true, false, false),
     ('preview_events()', true, true, false),
     ('process_message(bigint,jsonb,timestamp with time zone)', true, false, false),
     ('record_failure(bigint,jsonb,jsonb,text,text,text,timestamp with time zone)', true, false, false),
+    ('release_target(text,uuid,timestamp with time zone)', true, false, false),
+    ('report_loop(text,text,text,timestamp with time zone)', true, false, false),
     ('release_writer(timestamp with time zone)', true, false, false),
     ('set_setting(text,text,timestamp with time zone)', true, true, false);
 create role msgx_test_stranger nologin;
@@ -33,10 +42,10 @@ select set_eq('select routine from may', $$select name from routine where name n
 
 -- Tables and views: reading.
 create temp table reads (relation text, driver boolean, report boolean);
-insert into reads select v, true, true from unnest(array['backfill_todo', 'consistency_check', 'dead_letter',
+insert into reads select v, true, true from unnest(array['backfill_todo', 'consistency_check', 'dead_letter', 'delivery_lag', 'health',
     'duplicate_count', 'flight_schd_display', 'ignored_count', 'queue_head', 'queue_status', 'snapshot_ledger',
     'setting', 'setting_history', 'schema_history']) v;
-insert into reads select v, true, false from unnest(array['inbox_cursor', 'proc_state', 'message_raw', 'msg_event']) v;
+insert into reads select v, true, false from unnest(array['inbox_cursor', 'inbox_gap', 'delivery_target', 'loop_status', 'proc_state', 'message_raw', 'msg_event']) v;
 create temp view relation as select c.oid, c.relname::text as name,
     c.relkind from pg_class c where c.relnamespace = 'msgx'::regnamespace and c.relkind in ('r', 'v', 'S');
 select is(has_table_privilege('msgx_' || x.role, r.oid, 'select'),

@@ -62,7 +62,7 @@ select is((select count(*) from setting s where s.default_value !~ ('^(?:' || s.
 select is((select count(*) from pg_locks
           where relation = 'pipeline_lock'::regclass and pid = pg_backend_pid() and mode = 'RowShareLock'), 1::bigint,
           'the lock row is taken');
-select is((select count(*) from setting where description !~ '^(D[0-9]+|FS-|contract)'), 0::bigint,
+select is((select count(*) from setting where description !~ '^(D[0-9]+|FS-|US-|contract)'), 0::bigint,
           'every setting names its source');
 
 select * from finish();

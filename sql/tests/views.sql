@@ -1,7 +1,7 @@
 -- What operators see; every view can be read (contract 3).
 begin;
 set local search_path = msgx, tap;
-select plan(31);
+select plan(33);
 
 select tap.start();
 select is((select count(*) from queue_status), 0::bigint, 'queue_status of an empty schema');

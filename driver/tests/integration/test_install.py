@@ -22,6 +22,7 @@ from msgx_driver.resources import sql_dir
 
 Psql = Callable[..., str]
 SEEDED = {
+    "delivery_target": "target, floor_id, failures",
     "error_class": "sqlstate_prefix, error_class, treatment, meaning",
     "flight_field": "tag, kind, target, width, seq_tag, match_tag, max_items, attrs",
     "flop_kind": "styp, keys, collection_mode, on_missing, notify, enabled, origin",
@@ -246,12 +247,11 @@ def test_install_sql_is_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_sql_schema_is_the_migrated_shape() -> None:
-    """While there is one migration it is the schema files, one after the other."""
+def test_released_migrations_never_change() -> None:
+    """Versioned files are immutable: what a database has applied is what the file says."""
     scripts = Scripts.load()
-    assert [s.name for s in scripts.versioned] == ["V0001__initial.sql"]
-    parts = [path.read_text() for path in sorted((sql_dir() / "schema").glob("*.sql"))]
-    assert scripts.versioned[0].text == "".join(parts)
+    assert [s.name for s in scripts.versioned] == ["V0001__initial.sql", "V0002__service.sql"]
+    assert scripts.versioned[0].checksum == "66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9"
 
 
 def uninstall(psql: Psql, dsn: str, schema: str, expect: int = 0) -> str:

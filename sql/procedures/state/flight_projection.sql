@@ -7,7 +7,7 @@
 -- Locks     : none
 -- Reads     : flight_schd and the nine detail tables
 -- Writes    : none
--- Called by : driver (flights, relay), preview_events, _stage_changes, _apply_adft
+-- Called by : driver (flights), preview_events, claim_events, _stage_changes, _apply_adft
 -- Sources   : FS-5.5, FS-6.2-2, FS-9, D11, D28
 -- Oracle    : msgx_state.flight_projection
 -- ================================================================================================

@@ -1,0 +1,53 @@
+-- ================================================================================================
+-- confirm_events
+-- Purpose   : Record what the broker has acknowledged.
+-- Params    : p_target; p_token: of the claim
+--             p_flids, p_event_ids: one pair per acknowledged record, as claimed
+--             p_now: clock, null = clock_timestamp()
+-- Returns   : events that are SENT now
+-- Errors    : MX001 arrays of different length; MX503
+-- Locks     : delivery_target row
+-- Reads     : msg_event
+-- Writes    : msg_event, delivery_target
+-- Called by : driver (relay)
+-- Sources   : US-07/2, US-07/3, D39
+-- Oracle    : msgx_outbox.confirm_events
+-- ================================================================================================
+create or replace function confirm_events(p_target text, p_token uuid, p_flids text[], p_event_ids bigint[], p_now timestamptz) returns integer
+language plpgsql volatile security definer
+set jit = off
+as $$
+declare
+    v_now   timestamptz := _resolve_now(p_now);
+    v_floor bigint;
+    v_sent  integer;
+begin
+    if p_flids is null or cardinality(p_flids) is distinct from cardinality(p_event_ids) then
+        perform _raise('MX001', 'confirm_events needs a flid for each event_id', null);
+    end if;
+    v_floor := _hold_target(p_target, p_token);
+    if p_target = 'KAFKA:msg' then
+        update msg_event e
+           set status = 'SENT', sent_at = v_now, lease_token = p_token, last_error = null
+         where e.event_id = any (p_event_ids) and e.target = 'KAFKA:msg' and e.status = 'PENDING';
+    else
+        -- A newer state closes what failed before it; a TOMBSTONE is never DEAD.
+        update msg_event e
+           set status = 'SENT', sent_at = v_now, lease_token = p_token, last_error = null
+          from unnest(p_flids, p_event_ids) as c (flid, upto)
+         where e.flid = c.flid and e.event_id <= c.upto and e.target = 'KAFKA:schd' and e.status in ('PENDING', 'DEAD');
+    end if;
+    get diagnostics v_sent = row_count;
+    update delivery_target t
+       set floor_id = coalesce((select min(e.event_id) from msg_event e
+                                 where e.status = 'PENDING' and e.target = p_target and e.event_id >= v_floor),
+                               greatest(v_floor, (select max(i) + 1 from unnest(p_event_ids) i))),
+           failures = 0, blocked_since = null, last_error = null, confirmed_at = v_now
+     where t.target = p_target;
+    return v_sent;
+end;
+$$;
+
+comment on function confirm_events(text, uuid, text[], bigint[], timestamptz) is 'Marks events SENT after the report of the broker, for the holder of the lease only (US-07/1).';
+revoke all on function confirm_events(text, uuid, text[], bigint[], timestamptz) from public;
+grant execute on function confirm_events(text, uuid, text[], bigint[], timestamptz) to :"driver";

@@ -1,0 +1,32 @@
+-- One row per check. Ages are for the reader, since a view knows no clock; anomalies have a view of their own.
+drop view if exists health;
+
+create view health as
+select 'loop ' || l.loop as check, case l.state when 'RUNNING' then 'ok' when 'FAILED' then 'fail' else 'warn' end as status,
+       format('%s since %s, last sign of life %s', l.state, l.since, l.beat_at)
+           || case when l.state = 'FAILED' then ': ' || coalesce(l.last_error, '') else '' end as detail
+  from loop_status l
+union all
+select 'target ' || t.target, case when t.blocked_since is not null then 'fail' when e.dead > 0 then 'warn' else 'ok' end,
+       format('%s DEAD, last confirmation %s', e.dead, coalesce(t.confirmed_at::text, 'never'))
+           || coalesce(format(', refuses since %s: %s', t.blocked_since, t.last_error), '')
+  from delivery_target t
+ cross join lateral (select count(*) as dead from msg_event e where e.status = 'DEAD' and e.target = t.target) e
+union all
+select 'mailbox ' || c.source, case when c.failures > 0 then 'fail' when g.holes > 0 then 'warn' else 'ok' end,
+       format('watermark %s, last scan %s, %s failures in a row, waits for %s holes', c.watermark,
+              coalesce(c.scanned_at::text, 'never'), c.failures, g.holes)
+  from inbox_cursor c
+ cross join lateral (select count(*) as holes from inbox_gap i
+                      where i.source = c.source and i.given_up_at is null and i.filled_at is null) g
+union all
+select 'queue', case when h.status = 'FAILED' then 'warn' else 'ok' end,
+       coalesce(format('message %s is %s after %s attempts, enqueued %s', h.message_id, h.status, h.attempts, h.enqueued_at), 'empty')
+  from (select 1 as one) o
+  left join lateral (select s.message_id, s.status, s.attempts, s.enqueued_at from proc_state s
+                      where s.status in ('PENDING', 'FAILED') order by s.message_id limit 1) h on true
+union all
+select 'messages', case when d.dead > 0 then 'warn' else 'ok' end, format('%s DEAD, see dead_letter', d.dead)
+  from (select count(*) as dead from proc_state s where s.status = 'DEAD') d;
+
+comment on view health is 'ok, warn or fail per check: loops, targets, mailbox, queue, DEAD messages (OPS-2).';
