@@ -1,8 +1,9 @@
 """The documents are true: what they show is run, what they name exists, and what exists is named.
 
 A ```console block is a shell session at the root of the repository: lines after `$ ` are commands, the others lines of
-their output, in order, `…` standing for anything; a command ends with 0 unless `$ echo $?` follows. A ```sql block is
-run by psql, and the ```text block right below it shows lines of its result.
+their output, in order, `…` standing for anything; a command ends with 0 unless `$ echo $?` follows. An upgrade by pip
+puts the next version first in PATH for the rest of its block. A ```sql block is run by psql, and the ```text block
+right below it shows lines of its result.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from msgx_driver.config import load_config
 from msgx_driver.errors import ExitCode
 
 from .conftest import Airport, Cli
+from .next_version import build_next_version
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = sorted([ROOT / "README.md", ROOT / "examples" / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -138,6 +140,9 @@ class Runner:
         """What the documents call `airport` is the test's own database; the checkout's folders are the test's."""
         text = re.sub(r"\bairport(?=\b|_)", self.database, text)
         text = re.sub(r"^make (\w+)$", lambda m: make_recipe(m[1]), text)
+        if text == "pip install --upgrade msgx-driver":
+            programs = build_next_version(Path(self.environment["MSGX_HOME"]).parent / "next").programs
+            return f"PATH={programs}:$PATH"
         text = text.replace("$PWD/.msgx", "$MSGX_HOME").replace("$PWD/.venv/bin", str(self.program_folder))
         return text.replace(" build/", " $MSGX_HOME-build/")
 
