@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml
 	sh scripts/prerequisites.sh setup
 	@echo 'Installing the driver and its tools into $(VENV); this takes about half a minute.'
 	"$$(sh scripts/prerequisites.sh python)" -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,service,dev]'
 	touch $@
 
 replay: setup

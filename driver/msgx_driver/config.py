@@ -12,19 +12,31 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as validated
 
 from msgx_driver.errors import ExitCode, MsgxError
 
-__all__ = ["Config", "Database", "Log", "dsn_has_password", "load_config", "mask_dsn"]
+__all__ = [
+    "LOOPS",
+    "Config",
+    "Database",
+    "Kafka",
+    "Log",
+    "Mailbox",
+    "Service",
+    "dsn_has_password",
+    "load_config",
+    "mask_dsn",
+    "require_adapters",
+]
 
 DEFAULT_FILE: Final = "msgx.toml"
 ENV_PREFIX: Final = "MSGX_"
@@ -32,6 +44,14 @@ ENV_NOT_KEYS: Final = ("MSGX_HOME", "MSGX_CONFIG")
 ENV_FOREIGN_PREFIX: Final = "MSGX_TEST_"
 MASK: Final = "****"
 SCHEMA_PATTERN: Final = re.compile(r"[a-z][a-z0-9_]{0,19}")
+IDENTIFIER_PATTERN: Final = re.compile(r"[A-Za-z0-9_$]{1,64}")
+SOURCE_PATTERN: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+TOPIC_PATTERN: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+REPLAY_SOURCE: Final = "replay"
+LOOPS: Final = ("poller", "pump", "relay", "backfill")
+"""Every loop of the service, in the order messages pass them."""
+LEASE_MARGIN: Final = 5
+"""Seconds a lease must outlive the last moment in which the broker client may still deliver."""
 SECRET_PARAMETERS: Final = (
     "password",
     "sslpassword",
@@ -79,12 +99,47 @@ def _check_passfile(value: object) -> object:
     return value
 
 
+def _check_source(value: object) -> object:
+    if isinstance(value, str):
+        if not SOURCE_PATTERN.fullmatch(value):
+            raise ValueError("must be 1 to 60 of letters, digits, _, . and -")
+        if value == REPLAY_SOURCE:
+            raise ValueError(f"must not be {REPLAY_SOURCE}: that is the source of the command replay")
+    return value
+
+
+def _check_identifier(value: object) -> object:
+    if isinstance(value, str) and not IDENTIFIER_PATTERN.fullmatch(value):
+        raise ValueError("must be 1 to 64 of letters, digits, _ and $")
+    return value
+
+
+def _check_topic(value: object) -> object:
+    if isinstance(value, str) and (not TOPIC_PATTERN.fullmatch(value) or value in (".", "..")):
+        raise ValueError("must be 1 to 249 of letters, digits, _, . and -")
+    return value
+
+
+def _check_loops(value: object) -> object:
+    if isinstance(value, str):
+        names = [name.strip() for name in value.split(",")]
+        if len(set(names)) < len(names) or not set(names) <= set(LOOPS):
+            raise ValueError(f"must be a comma list of {', '.join(LOOPS)}, each once at most")
+        return ",".join(name for name in LOOPS if name in names)
+    return value
+
+
 def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 Environment = Literal["production", "shadow", "development"]
+
+Identifier = Annotated[str, BeforeValidator(_check_identifier)]
+Topic = Annotated[str | None, BeforeValidator(_check_topic)]
+StatusValue = Annotated[str, Field(max_length=20)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 _STRICT: Final = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -118,13 +173,105 @@ class Log:
 
 
 @validated(frozen=True, config=_STRICT)
+class Mailbox:
+    """Section `mailbox`: the MySQL or MariaDB database that the airport's messages arrive in (US-01, US-09)."""
+
+    name: Annotated[str, BeforeValidator(_check_source)] = "mailbox"
+    """Name of the source in the engine."""
+    host: str | None = None
+    """Host name or address."""
+    port: Annotated[int, Field(ge=1, le=65_535)] = 3306
+    """TCP port."""
+    socket: Path | None = None
+    """Unix socket; goes before host and port."""
+    user: str | None = None
+    """Account."""
+    password: str | None = field(default=None, repr=False)
+    """Password of the account."""
+    database: str | None = None
+    """Database that holds the table."""
+    ssl_ca: Path | None = None
+    """File of the authority that signed the server's certificate; set = TLS with a verified host name."""
+    table: Identifier = "CMINMSGS"
+    """Table of incoming messages; its columns follow."""
+    id_column: Identifier = "CMINMSGS_ID"
+    body_column: Identifier = "CMINMSGS_CLOB_MSG"
+    received_column: Identifier = "CMINMSGS_DATE_RECEIVED"
+    processed_column: Identifier = "CMINMSGS_DATE_PROCESSED"
+    status_column: Identifier = "CMINMSGS_STATUS"
+    status_succeeded: StatusValue | None = None
+    """Written to the status column with the mark of a SUCCEEDED message; None = the column stays as it is."""
+    status_skipped: StatusValue | None = None
+    """The same for SKIPPED."""
+    status_dead: StatusValue | None = None
+    """The same for DEAD."""
+    start_at: Annotated[int, Field(ge=0)] | None = None
+    """First id to read, needed at the first start on an empty cursor (D38)."""
+    id_step: Annotated[int, Field(ge=1)] = 1
+    """Distance of the ids that the mailbox allots (auto_increment_increment)."""
+    poll_seconds: Seconds = 1.0
+    """Seconds between two looks at a mailbox that had nothing new."""
+    batch_rows: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """Rows read at once, at most."""
+    batch_bytes: Annotated[int, Field(ge=1)] = 8_388_608
+    """Bytes read at once, at most; a single longer row is read alone."""
+    rescan_seconds: Seconds = 60.0
+    """Seconds between two looks behind the watermark."""
+
+
+@validated(frozen=True, config=_STRICT)
+class Kafka:
+    """Section `kafka`: the broker that states and notices go to (US-07)."""
+
+    bootstrap: str | None = None
+    """Brokers to ask first: host:port, comma separated."""
+    topic_schd: Topic = None
+    """Topic of states; None = `<schema>.schd`."""
+    topic_msg: Topic = None
+    """Topic of notices; None = `<schema>.msg`."""
+    properties: Path | None = None
+    """File with librdkafka settings, `name=value` a line, for TLS, SASL and the like."""
+    message_timeout_ms: Annotated[int, Field(ge=1_000, le=900_000)] = 30_000
+    """Milliseconds after which the client gives a record up."""
+    lease_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60
+    """Seconds a relay owns a topic from each claim on."""
+    batch: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """Records of one claim, at most."""
+
+
+@validated(frozen=True, config=_STRICT)
+class Service:
+    """Section `service`: the command `run`."""
+
+    loops: Annotated[str, BeforeValidator(_check_loops)] = ",".join(LOOPS)
+    """Loops to run, comma separated."""
+    catch_up_depth: Annotated[int, Field(ge=0)] = 200
+    """Waiting messages above which commits may be flushed late; 0 = never."""
+
+    @property
+    def loop_names(self) -> tuple[str, ...]:
+        """Return the loops to run, in the order of `LOOPS`."""
+        return tuple(self.loops.split(","))
+
+
+@validated(frozen=True, config=_STRICT)
 class _Values:
     environment: Environment = "development"
     database: Database = field(default_factory=Database)
     log: Log = field(default_factory=Log)
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    kafka: Kafka = field(default_factory=Kafka)
+    service: Service = field(default_factory=Service)
 
 
-_SECTIONS: Final[dict[str, type[Any]]] = {"database": Database, "log": Log}
+_SECTIONS: Final[dict[str, type[Any]]] = {
+    "database": Database,
+    "log": Log,
+    "mailbox": Mailbox,
+    "kafka": Kafka,
+    "service": Service,
+}
+_PATH_KEYS: Final = ("database.passfile", "mailbox.socket", "mailbox.ssl_ca", "kafka.properties")
 _ADAPTER: Final = TypeAdapter(_Values)
 
 
@@ -148,8 +295,20 @@ class Config:
     environment: Environment
     database: Database
     log: Log
+    mailbox: Mailbox
+    kafka: Kafka
+    service: Service
     sources: Mapping[str, str] = field(repr=False)
     """Where each key that is set came from: "command line", "environment variable X" or "file P"."""
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """Return the topic of each target: KAFKA:schd and KAFKA:msg."""
+        defaults = _default_topics(self.database.schema)
+        return {
+            "KAFKA:schd": self.kafka.topic_schd or defaults["kafka.topic_schd"],
+            "KAFKA:msg": self.kafka.topic_msg or defaults["kafka.topic_msg"],
+        }
 
     def describe(self) -> list[tuple[str, str, str]]:
         """Return (key, value, source) of every key in a fixed order; secrets masked, not set = ''."""
@@ -161,6 +320,8 @@ class Config:
             text = "" if value is None else str(value)
             if key == "database.dsn":
                 text = mask_dsn(text)
+            elif key == "mailbox.password" and text:
+                text = MASK
             rows.append((key, text, self.sources.get(key, "default")))
         return rows
 
@@ -261,7 +422,7 @@ def _from_file(config_file: str | os.PathLike[str] | None, env: Mapping[str, str
             raise _unknown(name, source)
         for key, inner in value.items():
             # A path in the file means the same from wherever the command is started.
-            if (name, key) == ("database", "passfile") and isinstance(inner, str) and inner:
+            if f"{name}.{key}" in _PATH_KEYS and isinstance(inner, str) and inner:
                 inner = str(path.absolute().parent / Path(inner).expanduser())
             yield f"{name}.{key}", inner, source
 
@@ -289,7 +450,84 @@ def _build(values: Mapping[str, object], sources: Mapping[str, str]) -> Config:
             " refuses the embedded server",
             f"set database.dsn by --db, {_env_name('database.dsn')} or in {DEFAULT_FILE}",
         )
-    return Config(checked.environment, checked.database, checked.log, dict(sources))
+    shortest = checked.kafka.message_timeout_ms / 1000 + LEASE_MARGIN
+    if checked.kafka.lease_seconds <= shortest:
+        key = "kafka.lease_seconds" if "kafka.lease_seconds" in sources else "kafka.message_timeout_ms"
+        raise _error(
+            f"configuration key {key} ({sources.get(key, 'default')}): kafka.lease_seconds must be more than"
+            f" kafka.message_timeout_ms / 1000 + {LEASE_MARGIN}, else two relays could deliver at the same time",
+            f"set kafka.lease_seconds above {shortest:g}, or a shorter kafka.message_timeout_ms",
+        )
+    config = Config(
+        checked.environment,
+        checked.database,
+        checked.log,
+        checked.mailbox,
+        checked.kafka,
+        checked.service,
+        dict(sources),
+    )
+    if len(set(config.topics.values())) < len(config.topics):
+        key = "kafka.topic_msg" if "kafka.topic_msg" in sources else "kafka.topic_schd"
+        raise _error(
+            f"configuration key {key} ({sources.get(key, 'default')}): states and notices need a topic each",
+            "give kafka.topic_schd and kafka.topic_msg different names",
+        )
+    return config
+
+
+def _default_topics(schema: str) -> dict[str, str]:
+    return {"kafka.topic_schd": f"{schema}.schd", "kafka.topic_msg": f"{schema}.msg"}
+
+
+def require_adapters(config: Config, loops: Collection[str]) -> None:
+    """Refuse to run `loops` when one lacks what it works with, or the environment forbids it (contract §6).
+
+    production needs all of `LOOPS`; shadow neither marks the mailbox nor writes to the topics of production.
+    Raises MsgxError(CONFIG) that names the key.
+    """
+    environment = f"environment = {config.environment}"
+    loops_key = f"configuration key service.loops ({_source(config, 'service.loops')})"
+    off = [name for name in LOOPS if name not in loops]
+    if config.environment == "production" and off:
+        raise _error(
+            f"{loops_key}: {environment} needs the loop {off[0]}",
+            f"leave service.loops and --loops out, or name all of {','.join(LOOPS)}",
+        )
+    if config.environment == "shadow" and "backfill" in loops:
+        raise _error(
+            f"{loops_key}: {environment} never marks the mailbox",
+            "set service.loops to poller,pump,relay",
+        )
+    missing: list[tuple[str, str]] = []
+    if {"poller", "backfill"} & set(loops):
+        box = config.mailbox
+        user = next(name for name in ("poller", "backfill") if name in loops)
+        if box.host is None and box.socket is None:
+            missing.append(("mailbox.host", user))
+        missing += [(f"mailbox.{key}", user) for key in ("user", "database") if getattr(box, key) is None]
+    if "relay" in loops and config.kafka.bootstrap is None:
+        missing.append(("kafka.bootstrap", "relay"))
+    for key, loop in missing:
+        leave = "" if config.environment == "production" else f", or leave {loop} out of service.loops"
+        raise _error(
+            f"configuration key {key} (not set): the loop {loop} needs it",
+            f"set it by {_env_name(key)} or in {DEFAULT_FILE}{leave}",
+        )
+    if config.environment == "shadow" and "relay" in loops:
+        defaults = _default_topics(config.database.schema)
+        for key in defaults:
+            topic = getattr(config.kafka, key.partition(".")[2])
+            if topic is None or topic in defaults.values():
+                raise _error(
+                    f"configuration key {key} ({_source(config, key)}): {environment} never writes to the topics of"
+                    " production",
+                    f"name a topic of its own, for instance {config.database.schema}.shadow.{key.rpartition('_')[2]}",
+                )
+
+
+def _source(config: Config, key: str) -> str:
+    return config.sources.get(key, "not set")
 
 
 def _unknown(key: str, source: str) -> MsgxError:

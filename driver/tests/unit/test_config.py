@@ -4,10 +4,51 @@ from pathlib import Path
 
 import pytest
 
-from msgx_driver.config import Config, dsn_has_password, load_config, mask_dsn
+from msgx_driver.config import LOOPS, Config, dsn_has_password, load_config, mask_dsn, require_adapters
 from msgx_driver.errors import ExitCode, MsgxError
 
-KEYS = ["environment", "database.dsn", "database.schema", "database.passfile", "log.level"]
+KEYS = [
+    "environment",
+    "database.dsn",
+    "database.schema",
+    "database.passfile",
+    "log.level",
+    "mailbox.name",
+    "mailbox.host",
+    "mailbox.port",
+    "mailbox.socket",
+    "mailbox.user",
+    "mailbox.password",
+    "mailbox.database",
+    "mailbox.ssl_ca",
+    "mailbox.table",
+    "mailbox.id_column",
+    "mailbox.body_column",
+    "mailbox.received_column",
+    "mailbox.processed_column",
+    "mailbox.status_column",
+    "mailbox.status_succeeded",
+    "mailbox.status_skipped",
+    "mailbox.status_dead",
+    "mailbox.start_at",
+    "mailbox.id_step",
+    "mailbox.poll_seconds",
+    "mailbox.batch_rows",
+    "mailbox.batch_bytes",
+    "mailbox.rescan_seconds",
+    "kafka.bootstrap",
+    "kafka.topic_schd",
+    "kafka.topic_msg",
+    "kafka.properties",
+    "kafka.message_timeout_ms",
+    "kafka.lease_seconds",
+    "kafka.batch",
+    "service.loops",
+    "service.catch_up_depth",
+]
+MAILBOX = {"MSGX_MAILBOX__HOST": "m", "MSGX_MAILBOX__USER": "u", "MSGX_MAILBOX__DATABASE": "d"}
+BROKER = {"MSGX_KAFKA__BOOTSTRAP": "b:9092"}
+PRODUCTION = {"MSGX_ENVIRONMENT": "production", "MSGX_DATABASE__DSN": "dbname=d"}
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +80,7 @@ def test_defaults() -> None:
     assert config.environment == "development"
     assert (config.database.dsn, config.database.schema, config.database.passfile) == (None, "msgx", None)
     assert config.log.level is None
-    assert config.describe() == [
+    assert config.describe()[:5] == [
         ("environment", "development", "default"),
         ("database.dsn", "", "default"),
         ("database.schema", "msgx", "default"),
@@ -267,3 +308,127 @@ def test_conninfo_needs_a_dsn() -> None:
 
 def test_every_key_is_described_once() -> None:
     assert [key for key, _, _ in load().describe()] == KEYS
+
+
+# -- the service
+
+
+def test_defaults_of_the_service() -> None:
+    config = load()
+    shown = {key: value for key, value, _ in config.describe()}
+    assert config.topics == {"KAFKA:schd": "msgx.schd", "KAFKA:msg": "msgx.msg"}
+    assert config.service.loop_names == LOOPS
+    assert (shown["mailbox.port"], shown["mailbox.poll_seconds"], shown["mailbox.start_at"]) == ("3306", "1.0", "")
+    assert (shown["mailbox.table"], shown["mailbox.id_column"]) == ("CMINMSGS", "CMINMSGS_ID")
+    assert (shown["kafka.lease_seconds"], shown["kafka.batch"], shown["service.catch_up_depth"]) == ("60", "500", "200")
+
+
+def test_topics_follow_the_schema_unless_named() -> None:
+    config = load("[kafka]\ntopic_msg = 'other'\n", flags={"database.schema": "pek"})
+    assert config.topics == {"KAFKA:schd": "pek.schd", "KAFKA:msg": "other"}
+    assert "a topic each" in str(refused("[kafka]\ntopic_msg = 'msgx.schd'\n"))
+
+
+def test_the_password_of_the_mailbox_is_never_shown() -> None:
+    config = load(env={"MSGX_MAILBOX__PASSWORD": "s3cret"})
+    assert config.mailbox.password == "s3cret"
+    assert "s3cret" not in repr(config) + str(config.describe())
+    assert {k: v for k, v, _ in config.describe()}["mailbox.password"] == "****"
+
+
+def test_numbers_come_from_every_source() -> None:
+    config = load("[mailbox]\nport = 3307\npoll_seconds = 2\n", {"MSGX_MAILBOX__START_AT": "0"})
+    assert (config.mailbox.port, config.mailbox.poll_seconds, config.mailbox.start_at) == (3307, 2.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("mailbox.name", "replay"),
+        ("mailbox.name", "a b"),
+        ("mailbox.table", "CMINMSGS`"),
+        ("mailbox.id_column", "a.b"),
+        ("mailbox.body_column", "x" * 65),
+        ("mailbox.status_dead", "x" * 21),
+        ("mailbox.start_at", "-1"),
+        ("mailbox.port", "0"),
+        ("mailbox.id_step", "0"),
+        ("mailbox.poll_seconds", "0"),
+        ("mailbox.poll_seconds", "nan"),
+        ("mailbox.batch_rows", "10001"),
+        ("kafka.topic_schd", "a/b"),
+        ("kafka.topic_msg", ".."),
+        ("kafka.message_timeout_ms", "999"),
+        ("kafka.batch", "0"),
+        ("service.loops", "poller,pumps"),
+        ("service.loops", "pump,pump"),
+        ("service.loops", ","),
+        ("service.catch_up_depth", "-1"),
+    ],
+)
+def test_wrong_values_of_the_service(key: str, value: str) -> None:
+    assert f"{key} (the command line)" in str(refused(flags={key: value}))
+
+
+def test_a_lease_outlives_the_client() -> None:
+    error = refused("[kafka]\nmessage_timeout_ms = 55000\n")
+    assert "kafka.message_timeout_ms (file msgx.toml)" in str(error)
+    assert "kafka.lease_seconds (the command line)" in str(refused(flags={"kafka.lease_seconds": "35"}))
+    assert load("[kafka]\nmessage_timeout_ms = 54999\n").kafka.lease_seconds == 60
+
+
+def test_loops_are_kept_in_one_order() -> None:
+    assert load(flags={"service.loops": "relay, poller"}).service.loop_names == ("poller", "relay")
+
+
+def test_paths_of_the_service_are_beside_the_configuration(tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "msgx.toml").write_text(
+        '[kafka]\nproperties = "k.properties"\n[mailbox]\nssl_ca = "ca.pem"\nsocket = "/run/m.sock"\n'
+    )
+    config = load_config("etc/msgx.toml", environ={})
+    assert config.kafka.properties == folder / "k.properties"
+    assert (config.mailbox.ssl_ca, config.mailbox.socket) == (folder / "ca.pem", Path("/run/m.sock"))
+
+
+def not_runnable(env: dict[str, str], loops: tuple[str, ...] = LOOPS) -> str:
+    with pytest.raises(MsgxError) as e:
+        require_adapters(load(env=env), loops)
+    assert e.value.exit_code is ExitCode.CONFIG
+    assert e.value.hint
+    return str(e.value)
+
+
+def test_production_needs_every_loop_and_adapter() -> None:
+    full = {**PRODUCTION, **MAILBOX, **BROKER}
+    require_adapters(load(env=full), LOOPS)
+    for loop in LOOPS:
+        text = not_runnable(full, tuple(name for name in LOOPS if name != loop))
+        assert "service.loops" in text
+        assert f"needs the loop {loop}" in text
+    for variable, key in (
+        ("MSGX_MAILBOX__HOST", "mailbox.host"),
+        ("MSGX_MAILBOX__USER", "mailbox.user"),
+        ("MSGX_MAILBOX__DATABASE", "mailbox.database"),
+        ("MSGX_KAFKA__BOOTSTRAP", "kafka.bootstrap"),
+    ):
+        assert f"{key} (not set)" in not_runnable({k: v for k, v in full.items() if k != variable})
+    require_adapters(load(env={**full, "MSGX_MAILBOX__HOST": "", "MSGX_MAILBOX__SOCKET": "/s"}), LOOPS)
+
+
+def test_a_loop_that_runs_needs_its_adapter_everywhere() -> None:
+    require_adapters(load(), ("pump",))
+    assert "kafka.bootstrap" in not_runnable({}, ("pump", "relay"))
+    assert "the loop backfill needs it" in not_runnable({}, ("backfill",))
+
+
+def test_shadow_touches_neither_the_mailbox_nor_the_topics_of_production() -> None:
+    shadow = {"MSGX_ENVIRONMENT": "shadow", **MAILBOX, **BROKER}
+    loops = ("poller", "pump", "relay")
+    own = {"MSGX_KAFKA__TOPIC_SCHD": "s.schd", "MSGX_KAFKA__TOPIC_MSG": "s.msg"}
+    require_adapters(load(env={**shadow, **own}), loops)
+    assert "service.loops" in not_runnable({**shadow, **own})
+    assert "kafka.topic_schd (not set)" in not_runnable(shadow, loops)
+    assert "kafka.topic_msg" in not_runnable({**shadow, **own, "MSGX_KAFKA__TOPIC_MSG": "msgx.schd"}, loops)
+    require_adapters(load(env={"MSGX_ENVIRONMENT": "shadow"}), ("pump",))
