@@ -112,3 +112,26 @@ select value from setting where name = %(name)s;
 
 -- name: set_setting
 select set_setting(%(name)s, %(value)s, %(now)s);
+
+-- name: guard_session
+select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+       set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '20000', false),
+       set_config('client_connection_check_interval', '5000', false);
+
+-- name: queue_channel
+select current_schema() || '_queue';
+
+-- name: queue_is_deeper_than
+select count(*) > %(depth)s
+  from (select 1 from proc_state s
+         where s.status in ('PENDING', 'FAILED') and s.message_id >= %(head)s
+         order by s.message_id limit %(depth)s + 1) w;
+
+-- name: flush_late
+select set_config('synchronous_commit', %(value)s, false);
+
+-- name: report_loop
+select report_loop(%(loop)s, %(state)s, %(error)s, %(now)s);
+
+-- name: health
+select "check", status, detail from health order by "check";

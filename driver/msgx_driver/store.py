@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Any, Final
 
 import psycopg
+from psycopg import sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
@@ -207,6 +208,36 @@ class Store:
             now=now,
         )
         return dict(row[0])
+
+    def guard_session(self) -> None:
+        """Let the server notice within half a minute that this client is gone: a dead writer keeps no right."""
+        self._one("guard_session")
+
+    def listen(self) -> None:
+        """Let enqueue_messages wake this connection."""
+        channel = self._one("queue_channel")[0]
+        self.conn.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+
+    def wait_for_notice(self, seconds: float) -> None:
+        """Wait until enqueue_messages wakes this connection, at most `seconds`; raises UNREACHABLE."""
+        try:
+            for _ in self.conn.notifies(timeout=seconds, stop_after=1):
+                pass
+        except psycopg.Error as e:
+            self._raise_if_lost(e)
+            raise
+
+    def queue_is_deeper_than(self, depth: int, head: int) -> bool:
+        """Tell whether more than `depth` messages wait; `head` is the id of the first."""
+        return bool(self._one("queue_is_deeper_than", depth=depth, head=head)[0])
+
+    def flush_late(self, late: bool) -> None:
+        """Let the commits of this session return before they are on disk, or not."""
+        self._one("flush_late", value="off" if late else "on")
+
+    def report_loop(self, loop: str, state: str, error: str | None, now: datetime | None = None) -> None:
+        """Say how a loop is: RUNNING, FAILED, STOPPED (OPS-2)."""
+        self._one("report_loop", loop=loop, state=state, error=error, now=now)
 
     def preview_events(self) -> list[dict[str, Any]]:
         """What the relay would deliver now, in order; nothing is marked."""

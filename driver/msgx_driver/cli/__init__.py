@@ -17,6 +17,7 @@ from msgx_driver import __version__
 from msgx_driver.cli.admin import config, doctor, migrate, settings
 from msgx_driver.cli.generate import generate
 from msgx_driver.cli.replay import replay
+from msgx_driver.cli.run import run
 from msgx_driver.cli.show import dead, flights, status
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.log import redact
@@ -36,7 +37,7 @@ def cli() -> None:
     """
 
 
-for command in (replay, generate, migrate, status, flights, dead, settings, config, doctor):
+for command in (run, replay, generate, migrate, status, flights, dead, settings, config, doctor):
     cli.add_command(command)
 
 

@@ -71,10 +71,13 @@ class Session:
         db: str | None,
         schema: str | None,
         log_level: str | None,
+        default_level: str | None = None,
+        loops: str | None = None,
     ) -> Session:
-        """Load the configuration and set up the logs; only warnings are logged when nobody chose a level."""
-        config = load_config(config_file, {"database.dsn": db, "database.schema": schema, "log.level": log_level})
-        setup_logging(config.log.level or "WARNING")
+        """Load the configuration and set up the logs; `default_level` (WARNING) when nobody chose one."""
+        flags = {"database.dsn": db, "database.schema": schema, "log.level": log_level, "service.loops": loops}
+        config = load_config(config_file, flags)
+        setup_logging(config.log.level or default_level or "WARNING")
         if db and dsn_has_password(db):
             log.warning("a password on the command line is visible to others; use MSGX_DATABASE__DSN or a passfile")
         return cls(config)
@@ -96,13 +99,18 @@ class Session:
     @contextlib.contextmanager
     def store(self) -> Iterator[Store]:
         """An open store whose schema fits; the embedded one is migrated first, a given one never."""
-        with self.conninfo() as conninfo:
-            if self.config.database.dsn is None:
-                with connect(conninfo) as conn:
-                    migrate_up(conn, self.schema, SystemClock())
-            with Store.open(conninfo, self.schema) as store:
-                store.check_contract(self.migrate_command())
-                yield store
+        with self.conninfo() as conninfo, self.open(conninfo) as store:
+            yield store
+
+    @contextlib.contextmanager
+    def open(self, conninfo: str) -> Iterator[Store]:
+        """An open store at a connection string of `conninfo()`, under the rules of `store()`."""
+        if self.config.database.dsn is None:
+            with connect(conninfo) as conn:
+                migrate_up(conn, self.schema, SystemClock())
+        with Store.open(conninfo, self.schema) as store:
+            store.check_contract(self.migrate_command())
+            yield store
 
     def migrate_command(self) -> str:
         """The command that installs or upgrades the schema, without secrets."""

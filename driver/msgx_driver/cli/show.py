@@ -21,13 +21,15 @@ def status(as_json: bool, **common: str | None) -> None:
         queue = store.rows("queue_status")
         head = next(iter(store.rows("queue_head")), None)
         counts = store.rows("counts")[0]
+        health = store.rows("health")
     if as_json:
-        print_json({"queue": {r["status"]: r["messages"] for r in queue}, "head": head, **counts})
+        print_json({"queue": {r["status"]: r["messages"] for r in queue}, "head": head, "health": health, **counts})
         return
     print_table("Queue", ["status", "messages", "first id", "last id", "oldest"], [tuple(r.values()) for r in queue])
     if head is not None:
         print_table("Head", list(head), [tuple(head.values())])
     print_table("Store", list(counts), [tuple(counts.values())])
+    print_table("Health", ["check", "status", "detail"], [tuple(r.values()) for r in health])
 
 
 @click.command()
