@@ -43,6 +43,22 @@ select acquire_writer(%(now)s);
 -- name: release_writer
 select release_writer(%(now)s);
 
+-- name: claim_events
+select event_id, kind, flid, message_id, state_version, updated_at, epoch, value
+  from claim_events(%(target)s, %(token)s, %(limit)s, %(lease_seconds)s, %(now)s);
+
+-- name: confirm_events
+select confirm_events(%(target)s, %(token)s, %(flids)s, %(event_ids)s, %(now)s);
+
+-- name: fail_events
+select fail_events(%(target)s, %(token)s, %(event_ids)s, %(errors)s, %(now)s);
+
+-- name: block_target
+select block_target(%(target)s, %(token)s, %(error)s, %(now)s);
+
+-- name: release_target
+select release_target(%(target)s, %(token)s, %(now)s);
+
 -- name: preview_events
 select target, kind, flid, event_id, message_id, state_version, updated_at, epoch, value from preview_events();
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any, Final
+from uuid import UUID
 
 import psycopg
 from psycopg import sql
@@ -24,7 +25,7 @@ from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.migrate import pending_migrations
 from msgx_driver.wire.fields import FieldCatalogue, FieldSpec
 
-__all__ = ["CONTRACT_VERSION", "Head", "Store", "stop_error"]
+__all__ = ["CONTRACT_VERSION", "Event", "Head", "Store", "stop_error"]
 
 CONTRACT_VERSION: Final = 1
 _STOP_EXIT: Final = {
@@ -45,6 +46,21 @@ class Head:
     next_attempt_at: datetime | None
     payload: bytes | None
     encoding: str | None
+
+
+@dataclass(frozen=True)
+class Event:
+    """One record to deliver: a NOTICE, or the STATE or TOMBSTONE that stands for all of its FLID up to event_id."""
+
+    target: str
+    event_id: int
+    kind: str
+    flid: str
+    message_id: int
+    state_version: int
+    updated_at: str
+    epoch: int
+    value: Mapping[str, Any] | None
 
 
 @cache
@@ -238,6 +254,49 @@ class Store:
     def report_loop(self, loop: str, state: str, error: str | None, now: datetime | None = None) -> None:
         """Say how a loop is: RUNNING, FAILED, STOPPED (OPS-2)."""
         self._one("report_loop", loop=loop, state=state, error=error, now=now)
+
+    def claim_events(
+        self, target: str, token: UUID, *, limit: int, lease_seconds: int, now: datetime | None = None
+    ) -> list[Event] | None:
+        """What may be delivered now, leased to `token`; one flushed transaction (contract 4, US-07).
+
+        None when the server says with a warning that the commit may exist on it alone: nothing of it may leave.
+        psycopg.Error MX503 while another relay holds the lease.
+        """
+        warnings: list[str] = []
+
+        def note(message: psycopg.errors.Diagnostic) -> None:
+            if message.severity_nonlocalized == "WARNING":
+                warnings.append(message.message_primary or "")
+
+        self.conn.add_notice_handler(note)
+        try:
+            rows = self._dict(
+                "claim_events", target=target, token=token, limit=limit, lease_seconds=lease_seconds, now=now
+            )
+        finally:
+            self.conn.remove_notice_handler(note)
+        return None if warnings else [Event(target=target, **row) for row in rows]
+
+    def confirm_events(self, target: str, token: UUID, events: Sequence[Event], now: datetime | None = None) -> int:
+        """Book what the broker has reported; returns the rows marked SENT. psycopg.Error MX503: the lease is gone."""
+        flids, ids = [e.flid for e in events], [e.event_id for e in events]
+        return int(self._one("confirm_events", target=target, token=token, flids=flids, event_ids=ids, now=now)[0])
+
+    def fail_events(
+        self, target: str, token: UUID, failed: Sequence[tuple[Event, str]], now: datetime | None = None
+    ) -> dict[str, int]:
+        """Count a failed attempt of single records (D39); returns {"failed", "dead"}."""
+        ids, errors = [e.event_id for e, _ in failed], [error for _, error in failed]
+        return dict(self._one("fail_events", target=target, token=token, event_ids=ids, errors=errors, now=now)[0])
+
+    def block_target(self, target: str, token: UUID, error: str, now: datetime | None = None) -> int:
+        """Note that a target refuses everything; exhausts nothing (D39). Returns the failures in a row."""
+        return int(self._one("block_target", target=target, token=token, error=error, now=now)[0])
+
+    def release_target(self, target: str, token: UUID, now: datetime | None = None) -> bool:
+        """Give the lease of a target back."""
+        return bool(self._one("release_target", target=target, token=token, now=now)[0])
 
     def preview_events(self) -> list[dict[str, Any]]:
         """What the relay would deliver now, in order; nothing is marked."""
