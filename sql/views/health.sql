@@ -9,7 +9,7 @@ select 'loop ' || l.loop as check, case l.state when 'RUNNING' then 'ok' when 'F
 union all
 select 'target ' || t.target, case when t.blocked_since is not null then 'fail' when e.dead > 0 then 'warn' else 'ok' end,
        format('%s DEAD, last confirmation %s', e.dead, coalesce(t.confirmed_at::text, 'never'))
-           || coalesce(format(', refuses since %s: %s', t.blocked_since, t.last_error), '')
+           || case when t.blocked_since is not null then format(', refuses since %s: %s', t.blocked_since, t.last_error) else '' end
   from delivery_target t
  cross join lateral (select count(*) as dead from msg_event e where e.status = 'DEAD' and e.target = t.target) e
 union all
@@ -21,7 +21,8 @@ select 'mailbox ' || c.source, case when c.failures > 0 then 'fail' when g.holes
                       where i.source = c.source and i.given_up_at is null and i.filled_at is null) g
 union all
 select 'queue', case when h.status = 'FAILED' then 'warn' else 'ok' end,
-       coalesce(format('message %s is %s after %s attempts, enqueued %s', h.message_id, h.status, h.attempts, h.enqueued_at), 'empty')
+       case when h.message_id is null then 'empty'
+            else format('message %s is %s after %s attempts, enqueued %s', h.message_id, h.status, h.attempts, h.enqueued_at) end
   from (select 1 as one) o
   left join lateral (select s.message_id, s.status, s.attempts, s.enqueued_at from proc_state s
                       where s.status in ('PENDING', 'FAILED') order by s.message_id limit 1) h on true

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from bench.__main__ import cli as bench_program
 from msgx_driver.cli import cli as program
 from msgx_driver.config import load_config
 from msgx_driver.errors import ExitCode
@@ -228,11 +229,12 @@ def test_settings_are_documented(cli: Cli, airport: Airport) -> None:
 def test_settings_named_anywhere_exist(airport: Airport) -> None:
     known = {str(row[0]) for row in airport.rows("select name from setting")}
     sections = {name.partition(".")[0] for name in known}
+    configuration = {key for key, _, _ in load_config(environ={}).describe()}
     reserved = set(codes(read("docs/reference/contract.md").partition("## Reserved names")[2]))
     for path in DOCS:
         for name in codes(BLOCK.sub("", path.read_text("utf-8"))):
             if re.fullmatch(r"[a-z]+\.[a-z_]+", name) and name.partition(".")[0] in sections:
-                assert name in known | reserved or name.endswith(".md"), f"{path.name}: {name}"
+                assert name in known | configuration | reserved or name.endswith(".md"), f"{path.name}: {name}"
     assert not reserved & known
 
 
@@ -281,12 +283,12 @@ def test_command_line_is_documented() -> None:
     existing = dict(commands(program))
     rows = {" ".join(re.findall(r"^[a-z ]+[a-z]", codes(row[0])[0])) for row in table(text, "command")}
     assert rows == existing.keys()
-    # What every command has is listed once, but generate needs no database; replay, generate and flights have
+    # What every command has is listed once, but generate needs no database; run, replay, generate and flights have
     # tables of their own; --json stands in a sentence.
     listed = {option for row in table(text, "option") for option in re.findall(r"--[a-z-]+", " ".join(codes(row[0])))}
     everywhere = set.intersection(*(options(command) for name, command in existing.items() if name != "generate"))
     assert not everywhere & options(existing["generate"])
-    own = set().union(*(options(existing[name]) for name in ("replay", "generate", "flights")))
+    own = set().union(*(options(existing[name]) for name in ("run", "replay", "generate", "flights")))
     assert listed == everywhere | own
     for name, command in existing.items():
         assert options(command) <= listed, name
@@ -308,7 +310,9 @@ def test_commands_named_anywhere_exist() -> None:
             assert first in groups, f"{path.name}: msgx-driver {words}"
             assert first in existing or f"{first} {second}" in existing, f"{path.name}: msgx-driver {words}"
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", BLOCK.sub("", text)):
-            assert option in names, f"{path.name}: {option}"
+            assert option in (names | options(bench_program) if path.name == "performance.md" else names), (
+                f"{path.name}: {option}"
+            )
 
 
 def test_configuration_is_documented() -> None:
