@@ -4,7 +4,8 @@
 #   prerequisites.sh python   print the Python interpreter to use
 #   prerequisites.sh setup    Python 3.11 or newer that can make virtual environments
 #   prerequisites.sh test     also PostgreSQL 15 or newer with pgTAP and plpgsql_check (unless MSGX_TEST_PG_DSN
-#                             names a server that has them), and pg_prove
+#                             names a server that has them), and pg_prove; Java 17 and Maven for Apache Kafka
+#                             (unless MSGX_TEST_KAFKA names a broker)
 #
 # As root on Debian and Ubuntu it installs what is missing; else it names everything that is missing, with the
 # one command that installs it, and exits with 3.
@@ -48,6 +49,19 @@ release_postgres() {
     echo "$version"
 }
 
+# Apache Kafka runs on it.
+find_java() {
+    version=$(java -version 2>&1) || return 1
+    version=$(echo "$version" | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+    [ "${version:-0}" -ge 17 ]
+}
+
+# The release's own Java, or 17 where that is older.
+java_package() {
+    version=$(apt-cache depends default-jre-headless 2>/dev/null | sed -n 's/.*Depends: openjdk-\([0-9]*\)-jre-headless$/\1/p' | head -n 1)
+    if [ "${version:-17}" -ge 17 ]; then echo default-jre-headless; else echo openjdk-17-jre-headless; fi
+}
+
 missing=
 packages=
 lack() { # description, package
@@ -79,6 +93,10 @@ check() {
     else
         command -v pg_prove >/dev/null 2>&1
     fi || lack "pg_prove, which runs the pgTAP tests" libtap-parser-sourcehandler-pgtap-perl
+    if [ -z "${MSGX_TEST_KAFKA:-}" ]; then
+        find_java || lack "Java 17 or newer, for Apache Kafka (or a broker in MSGX_TEST_KAFKA)" "$(java_package)"
+        command -v mvn >/dev/null 2>&1 || lack "Maven, which brings Apache Kafka" maven
+    fi
 }
 
 install_packages() {

@@ -16,6 +16,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from msgx_driver.embedded import PostgresServer
+from tests.services.kafka import KafkaServer, missing_programs
 
 Kind = Literal["pgtap", "scenario", "stream", "golden", "mutation"]
 Count = Callable[[Kind, int], None]
@@ -106,6 +107,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             "PostgreSQL 15 with pgtap and plpgsql_check is missing; run: sh scripts/prerequisites.sh test",
             returncode=3,
         )
+    needs_kafka = any({"kafka", "local_kafka"} & set(getattr(item, "fixturenames", ())) for item in session.items)
+    if needs_kafka and not os.environ.get("MSGX_TEST_KAFKA") and missing_programs():
+        pytest.exit(
+            f"{' and '.join(missing_programs())} for Apache Kafka missing; run: sh scripts/prerequisites.sh test",
+            returncode=3,
+        )
 
 
 class PgServer:
@@ -155,3 +162,20 @@ def pg_server() -> Iterator[PgServer]:
             yield PgServer(server.dsn, server.bindir)
     finally:
         server.remove()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaServer]:
+    """Yield the broker named by MSGX_TEST_KAFKA, else a private one that lives as long as this run."""
+    with KafkaServer(os.environ.get("MSGX_TEST_KAFKA")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def local_kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
+    """Yield a broker that the tests may stop and kill; whoever does starts it again."""
+    if not os.environ.get("MSGX_TEST_KAFKA"):
+        yield request.getfixturevalue("kafka")
+        return
+    with KafkaServer() as server:
+        yield server

@@ -66,6 +66,19 @@ def pg_prove(root: Path) -> None:
     (root / "usr/bin/pg_prove").touch(0o755)
 
 
+@pytest.fixture
+def kafka_tools(bare: Path) -> Path:
+    """Put Java and Maven into the bare folder."""
+    java(bare, "17.0.1")
+    (bare / "mvn").touch(0o755)
+    return bare
+
+
+def java(folder: Path, version: str) -> None:
+    (folder / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2021-10-19' >&2\n")
+    (folder / "java").chmod(0o755)
+
+
 def test_everything_missing_is_named_at_once_with_one_command(bare: Path) -> None:
     done = run("test", str(bare))
     assert done.returncode == 3
@@ -76,9 +89,11 @@ def test_everything_missing_is_named_at_once_with_one_command(bare: Path) -> Non
         "python3 python3-venv",
         "postgresql-15 postgresql-15-pgtap postgresql-15-plpgsql-check",
         "libtap-parser-sourcehandler-pgtap-perl",
+        "default-jre-headless",
+        "maven",
     ):
         assert needed in commands[0]
-    for named in ("Python 3.11 or newer", "PostgreSQL 15 or newer", "pg_prove"):
+    for named in ("Python 3.11 or newer", "PostgreSQL 15 or newer", "pg_prove", "Java 17 or newer", "Maven"):
         assert named in done.stderr
 
 
@@ -116,6 +131,7 @@ def test_a_missing_venv_module_is_reported(bare: Path) -> None:
     assert "python3.11-venv" in done.stderr
 
 
+@pytest.mark.usefixtures("kafka_tools")
 def test_any_postgresql_with_both_extensions_will_do(bare: Path, tmp_path: Path) -> None:
     fake_python(bare, "python3", (3, 11))
     root = tmp_path / "root"
@@ -131,6 +147,7 @@ def test_any_postgresql_with_both_extensions_will_do(bare: Path, tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("kafka_tools")
 def test_a_given_server_replaces_the_local_one(bare: Path, tmp_path: Path) -> None:
     fake_python(bare, "python3", (3, 11))
     root = tmp_path / "root"
@@ -138,6 +155,23 @@ def test_a_given_server_replaces_the_local_one(bare: Path, tmp_path: Path) -> No
     assert "psql" in run("test", str(bare), root, MSGX_TEST_PG_DSN="host=h").stderr
     (bare / "psql").touch(0o755)
     assert run("test", str(bare), root, MSGX_TEST_PG_DSN="host=h").returncode == 0
+
+
+def test_kafka_needs_java_17_and_maven_unless_a_broker_is_named(bare: Path, tmp_path: Path) -> None:
+    fake_python(bare, "python3", (3, 11))
+    root = tmp_path / "root"
+    pg_prove(root)
+    postgres(root, "17", "pgtap", "plpgsql_check")
+    java(bare, "11.0.2")
+    done = run("test", str(bare), root)
+    assert done.returncode == 3
+    assert "Java 17" in done.stderr
+    assert "default-jre-headless maven" in done.stderr
+    assert run("test", str(bare), root, MSGX_TEST_KAFKA="b:9092").returncode == 0
+    java(bare, "21")
+    assert "Java" not in run("test", str(bare), root).stderr
+    (bare / "mvn").touch(0o755)
+    assert run("test", str(bare), root).returncode == 0
 
 
 @pytest.mark.parametrize("arguments", ["", "all"])
