@@ -202,3 +202,8 @@ class TestLoad:
         for kind in load.MIX:
             assert sum(f"<STYP>{kind}</STYP>".encode() in message for message in first) == 10
         assert all(len(self.flights(message)) == 1 for message in first)
+
+
+def test_every_row_is_described() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "performance.md").read_text("utf-8")
+    assert [name for name in registry.ROWS if f"| `{name}` |" not in text] == []
