@@ -17,6 +17,7 @@ from msgx_driver import __version__
 from msgx_driver.cli.admin import config, doctor, migrate, settings
 from msgx_driver.cli.generate import generate
 from msgx_driver.cli.replay import replay
+from msgx_driver.cli.republish import republish
 from msgx_driver.cli.run import run
 from msgx_driver.cli.show import dead, flights, status
 from msgx_driver.errors import ExitCode, MsgxError
@@ -37,7 +38,7 @@ def cli() -> None:
     """
 
 
-for command in (run, replay, generate, migrate, status, flights, dead, settings, config, doctor):
+for command in (run, replay, generate, migrate, status, flights, dead, republish, settings, config, doctor):
     cli.add_command(command)
 
 
@@ -98,7 +99,8 @@ def _database_error(error: psycopg.Error) -> MsgxError:
         return MsgxError(
             f"this role has not the right: {text}",
             exit_code=ExitCode.CONFIG,
-            hint="replay and settings need the role <schema>_driver, reading needs <schema>_report",
+            hint="run, replay and settings need the role <schema>_driver, republish needs <schema>_operator,"
+            " reading needs <schema>_report",
         )
     return MsgxError(f"database error {error.sqlstate}: {text}")
 

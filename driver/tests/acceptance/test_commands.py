@@ -158,3 +158,24 @@ def test_signals_end_cleanly(cli: Cli, airport: Airport, number: signal.Signals)
         assert process.wait(60) == 1
         assert b"interrupted" in process.stderr.read()
     assert airport.rows("select released_at is not null from pipeline_lock") == [(True,)]
+
+
+def test_republish_adds_a_state_per_flight(cli: Cli, airport: Airport) -> None:
+    cli(
+        "replay",
+        "--db",
+        airport.driver,
+        "--no-progress",
+        str(Path(__file__).resolve().parents[3] / "examples" / "day"),
+        expect=7,
+    )
+    airport.execute("update msg_event set status = 'SENT'")
+    flights = len(json.loads(cli("flights", "--db", airport.admin).stdout))
+    done = cli("republish", "--all", "--reason", "new consumer", "--json", "--db", airport.admin)
+    assert json.loads(done.stdout) == {"events": flights}
+    assert airport.rows("select count(*) from msg_event where status = 'PENDING'") == [(flights,)]
+    refused = cli("republish", "--flid", "NOBODY", "--reason", "x", "--db", airport.admin, expect=9)
+    assert b"flight NOBODY was never there" in refused.stderr
+    refused = cli("republish", "--all", "--reason", "x", "--db", airport.driver, expect=3)
+    assert b"<schema>_operator" in refused.stderr
+    cli("republish", "--reason", "x", "--db", airport.admin, expect=2)

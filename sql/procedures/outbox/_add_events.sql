@@ -1,13 +1,13 @@
 -- ================================================================================================
 -- _add_events
 -- Purpose   : The one routine that writes the outbox.
--- Params    : p_message_id: cause; p_entries: events in order; p_now
+-- Params    : p_message_id: cause, null = the last message of each flight; p_entries: events in order; p_now
 -- Returns   : number of events
 -- Errors    : none
 -- Locks     : none
--- Reads     : msg_event
+-- Reads     : msg_event, flight_schd, flight_tombstone
 -- Writes    : msg_event
--- Called by : _apply_snapshot, _apply_adft, _apply_flop, _apply_fdel
+-- Called by : _apply_snapshot, _apply_adft, _apply_flop, _apply_fdel, republish_flights
 -- Sources   : FS-8, D41, contract 3
 -- Oracle    : msgx_outbox.add_events
 -- ================================================================================================
@@ -19,7 +19,10 @@ declare
 begin
     select coalesce(max(e.event_id), 0) into v_last from msg_event e;
     insert into msg_event (event_id, target, kind, flid, state_version, message_id, payload, created_at)
-    select v_last + n.ord, n.target, n.kind, n.flid, n.state_version, p_message_id, n.payload, p_now
+    select v_last + n.ord, n.target, n.kind, n.flid, n.state_version,
+           coalesce(p_message_id, (select f.last_message_id from flight_schd f where f.flid = n.flid),
+                    (select t.message_id from flight_tombstone t where t.flid = n.flid)),
+           n.payload, p_now
       from unnest(p_entries) with ordinality as n (target, kind, flid, state_version, payload, ord);
     return coalesce(cardinality(p_entries), 0);
 end;
