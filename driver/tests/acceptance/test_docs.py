@@ -283,8 +283,7 @@ def test_command_line_is_documented() -> None:
     existing = dict(commands(program))
     rows = {" ".join(re.findall(r"^[a-z ]+[a-z]", codes(row[0])[0])) for row in table(text, "command")}
     assert rows == existing.keys()
-    # What every command has is listed once, but generate needs no database; run, replay, generate, flights and republish have
-    # tables of their own; --json stands in a sentence.
+    # What every command has is listed once, but generate needs no database; --json stands in a sentence.
     listed = {option for row in table(text, "option") for option in re.findall(r"--[a-z-]+", " ".join(codes(row[0])))}
     everywhere = set.intersection(*(options(command) for name, command in existing.items() if name != "generate"))
     assert not everywhere & options(existing["generate"])
