@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any, Final, Literal
 
-__all__ = ["Change", "FlightStates", "Headers", "RecordError"]
+__all__ = ["SCHEMAS", "Change", "FlightStates", "Headers", "RecordError", "schemas"]
 
 State = Mapping[str, Any]
 Headers = Mapping[str, "bytes | str | None"] | Iterable[tuple[str, "bytes | str | None"]]
 """Headers as the clients give them: a mapping, or pairs."""
 
+SCHEMAS: Final = ("state", "tombstone", "notice", "headers")
 _NEEDED: Final = ("kind", "epoch", "state_version")
 
 
@@ -82,6 +84,12 @@ class FlightStates(Mapping[str, State]):
             return None if before is None else Change(flid, "deleted", before, None)
         self._states[flid] = state
         return Change(flid, "added" if before is None else "replaced", before, state)
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """JSON Schemas (draft 2020-12) of the values by kind in lower case, and of the headers, by the names in SCHEMAS."""
+    folder = resources.files("msgx_driver").joinpath("schemas")
+    return {name: json.loads(folder.joinpath(f"{name}.schema.json").read_text("utf-8")) for name in SCHEMAS}
 
 
 def _state_of(flid: str, kind: str, value: bytes | str | None, state_version: int) -> State | None:
