@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -438,3 +441,16 @@ def test_every_golden_and_scenario_event_fits_its_schema(scene: Scene) -> None:
             check[event["kind"].lower()].validate(event["value"])
             kinds[event["kind"]] = kinds.get(event["kind"], 0) + 1
     assert set(kinds) == {"NOTICE", "STATE", "TOMBSTONE"}
+
+
+def test_the_example_of_the_documents_runs(scene: Scene, day: Sequence[InputMessage], tmp_path: Path) -> None:
+    document = Path(__file__).resolve().parents[3] / "docs" / "consumers.md"
+    found = re.search(r"^```python\n(.*?)^```$", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert found
+    program = tmp_path / "board.py"
+    program.write_text(found[1], encoding="utf-8")
+    scene.play(day)
+    scene.drain(scene.relay())
+    arguments = [sys.executable, str(program), scene.broker.bootstrap, scene.topics["KAFKA:schd"]]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == f"{len(scene.store().projections())} flights"
