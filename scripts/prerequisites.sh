@@ -4,8 +4,8 @@
 #   prerequisites.sh python   print the Python interpreter to use
 #   prerequisites.sh setup    Python 3.11 or newer that can make virtual environments
 #   prerequisites.sh test     also PostgreSQL 15 or newer with pgTAP and plpgsql_check (unless MSGX_TEST_PG_DSN
-#                             names a server that has them), and pg_prove; Java 17 and Maven for Apache Kafka
-#                             (unless MSGX_TEST_KAFKA names a broker)
+#                             names a server that has them), and pg_prove; Java 17 and Maven for Apache Kafka,
+#                             also beside a broker in MSGX_TEST_KAFKA: some tests stop theirs
 #
 # As root on Debian and Ubuntu it installs what is missing; else it names everything that is missing, with the
 # one command that installs it, and exits with 3.
@@ -93,10 +93,8 @@ check() {
     else
         command -v pg_prove >/dev/null 2>&1
     fi || lack "pg_prove, which runs the pgTAP tests" libtap-parser-sourcehandler-pgtap-perl
-    if [ -z "${MSGX_TEST_KAFKA:-}" ]; then
-        find_java || lack "Java 17 or newer, for Apache Kafka (or a broker in MSGX_TEST_KAFKA)" "$(java_package)"
-        command -v mvn >/dev/null 2>&1 || lack "Maven, which brings Apache Kafka" maven
-    fi
+    find_java || lack "Java 17 or newer, for Apache Kafka" "$(java_package)"
+    command -v mvn >/dev/null 2>&1 || lack "Maven, which brings Apache Kafka" maven
 }
 
 install_packages() {
