@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+import signal
 import subprocess
 import sys
 import uuid
@@ -454,3 +455,65 @@ def test_the_example_of_the_documents_runs(scene: Scene, day: Sequence[InputMess
     arguments = [sys.executable, str(program), scene.broker.bootstrap, scene.topics["KAFKA:schd"]]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == f"{len(scene.store().projections())} flights"
+
+
+PRODUCER = """
+import sys
+from msgx_driver.clock import SystemClock
+from msgx_driver.kafka import KafkaSender, producer_settings
+from msgx_driver.config import load_config
+from msgx_driver.store import Event
+
+bootstrap, topic = sys.argv[1:]
+flags = {"kafka.bootstrap": bootstrap, "kafka.message_timeout_ms": "3000"}
+sender = KafkaSender(producer_settings(load_config(overrides=flags, environ={})), {"KAFKA:msg": topic}, SystemClock())
+sender.check()
+wait_for_reports = sender._await
+
+def all_handed_over(*arguments):
+    print("queued", flush=True)
+    wait_for_reports(*arguments)
+
+sender._await = all_handed_over
+print("ready", flush=True)
+sys.stdin.readline()
+events = [Event("KAFKA:msg", i, "NOTICE", f"F{i}", 1, 1, "2026-09-09T00:00:00.000000Z", 1, {}) for i in range(1, 51)]
+result = sender.send_all(events, ordered=True, deadline=float("inf"))
+print(len(result.delivered), result.target_error, flush=True)
+"""
+
+
+def test_what_a_paused_process_still_holds_is_not_let_go(
+    new_scene: Callable[..., Scene], local_kafka: KafkaServer
+) -> None:
+    scene = new_scene(local_kafka)
+    arguments = [sys.executable, "-c", PRODUCER, local_kafka.bootstrap, scene.topics["KAFKA:msg"]]
+    child = subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "ready\n"
+        local_kafka.kill()
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "queued\n"
+        # Handed over to the client library, which finds no broker; then the whole process stands still.
+        child.send_signal(signal.SIGSTOP)
+        stopped = scene.clock.monotonic()
+        local_kafka.start()
+        wait_until(
+            lambda: scene.clock.monotonic() > stopped + 3.5, timeout=PATIENCE, clock=scene.clock, what="the timeout"
+        )
+        child.send_signal(signal.SIGCONT)
+        delivered, _, error = child.stdout.readline().strip().partition(" ")
+        assert delivered == "0"
+        assert error != "None"
+        child.wait(PATIENCE)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+    assert scene.records("KAFKA:msg") == []
