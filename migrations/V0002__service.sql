@@ -5,6 +5,9 @@ alter table proc_state add column late boolean not null default false;
 comment on column proc_state.mailbox_id is 'id in the mailbox; message_id less the id_offset in force when it was taken (D38); null when it did not come from one';
 comment on column proc_state.late is 'found behind the watermark: a greater id had been taken before (D29)';
 
+alter table inbox_cursor add column first_id bigint not null default 1;
+comment on column inbox_cursor.first_id is 'ids below it are none of ours: reading started here';
+
 create index proc_state_backfill_ix on proc_state (message_id) where backfill_status in ('PENDING', 'CLAIMED');
 create index msg_event_state_ix on msg_event (event_id) where status = 'PENDING' and target = 'KAFKA:schd';
 create index msg_event_dead_ix on msg_event (event_id) where status = 'DEAD';

@@ -36,7 +36,16 @@ set local search_path = :"schema";
 \ir procedures/dynamic/_apply_flop.sql
 \ir procedures/dynamic/_edit_mafl.sql
 \ir procedures/dynamic/_update_mains.sql
+\ir procedures/inbox/_check_overtaken.sql
+\ir procedures/inbox/_check_reused.sql
+\ir procedures/inbox/enqueue_inbox.sql
+\ir procedures/inbox/enqueue_late.sql
+\ir procedures/inbox/note_scan_failure.sql
+\ir procedures/inbox/rescan_inbox.sql
+\ir procedures/inbox/scan_inbox.sql
+\ir procedures/inbox/start_inbox.sql
 \ir procedures/ops/report_loop.sql
+\ir procedures/ops/republish_flights.sql
 \ir procedures/outbox/_add_events.sql
 \ir procedures/outbox/_build_notice.sql
 \ir procedures/outbox/_carried_keys.sql
@@ -59,6 +68,7 @@ set local search_path = :"schema";
 \ir procedures/pipeline/_lost_members.sql
 \ir procedures/pipeline/_match_ignore.sql
 \ir procedures/pipeline/_plan_for_sets.sql
+\ir procedures/pipeline/_queue_channel.sql
 \ir procedures/pipeline/_raise.sql
 \ir procedures/pipeline/_refuse.sql
 \ir procedures/pipeline/_require_head.sql
@@ -105,7 +115,7 @@ set local search_path = :"schema";
 \ir secure.sql
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0001__initial.sql', '66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9', now(), session_user),
-    ('versioned', 'V0002__service.sql', '5cf46303d7ca2c304d3f1054419b3271585c323422af3abe47ff667bc9847d1c', now(), session_user),
+    ('versioned', 'V0002__service.sql', 'b0a792fd14f264564f92541e4149be933981bf131471d090cfc250c0373ec4a9', now(), session_user),
     ('repeatable', 'procedures/backfill/claim_backfill.sql', 'fd7290281f1654233d0f3e24e064b467634b3d3b6510e26c7c24c963b117e9ba', now(), session_user),
     ('repeatable', 'procedures/backfill/confirm_backfill.sql', 'f44418cea1f7719a8b4ebb7f36e10d918c98eec4b0311d7b7fdced3871dbc16a', now(), session_user),
     ('repeatable', 'procedures/backfill/fail_backfill.sql', '3c93efdf0d9b8194353a9972b5eb8caeb2fc8891388b3107185a8ccb9277036d', now(), session_user),
@@ -114,8 +124,17 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/dynamic/_apply_flop.sql', '411bd6d78bf6a9e35da2d308c70e2da03b0ecef570d735462b1d1c7bc1c70155', now(), session_user),
     ('repeatable', 'procedures/dynamic/_edit_mafl.sql', '8a660b53ed556fc6b1db7963273e8a43e841856a261d684ba3a41e2731d4b3b8', now(), session_user),
     ('repeatable', 'procedures/dynamic/_update_mains.sql', '8c50ea4df774c77fa571c01459e6eab7aa6503bd1e3f3fecc9a3e578241cefe0', now(), session_user),
+    ('repeatable', 'procedures/inbox/_check_overtaken.sql', 'b2684c4c828445688e10b4152cc81c941ee9408ae95917b33916a08da5e49daa', now(), session_user),
+    ('repeatable', 'procedures/inbox/_check_reused.sql', '8a6c73bcb8d542094520fd0bfd11cb4ddf1320264e414135396748b4df1802ca', now(), session_user),
+    ('repeatable', 'procedures/inbox/enqueue_inbox.sql', '2f96cf986d92b6b0aff1d2b80238770c4730b22a6f63b96b47deefcae7ac2a7a', now(), session_user),
+    ('repeatable', 'procedures/inbox/enqueue_late.sql', '7d7a8c46bf2dcb388c1f21515c1101df4f4050d6ca58b64f8b6692d86218c96b', now(), session_user),
+    ('repeatable', 'procedures/inbox/note_scan_failure.sql', 'a857fc1fee1864801e0d36514538be498469bc075fc0b7cae64514931000a326', now(), session_user),
+    ('repeatable', 'procedures/inbox/rescan_inbox.sql', '0ae0dca2c04481a29fb28ab8ca7f5d8c9975417ec2da062f1178277aca3f9306', now(), session_user),
+    ('repeatable', 'procedures/inbox/scan_inbox.sql', '14cd3332b17b8ae79622af2c8a2dc737400ce95f89ce790d75c4728607e338c2', now(), session_user),
+    ('repeatable', 'procedures/inbox/start_inbox.sql', '3c8432da43828c311a2ce28a98ab490f9ea7675d0733abea2770dae3412da102', now(), session_user),
     ('repeatable', 'procedures/ops/report_loop.sql', 'e6760428541f4171a306e37886d6574acb3e79cb6deddd1aba5c848a94efa13d', now(), session_user),
-    ('repeatable', 'procedures/outbox/_add_events.sql', '922c46f0aa88905a89516cafec6176a75fdbd7ecb67735a00accf4b9792b7217', now(), session_user),
+    ('repeatable', 'procedures/ops/republish_flights.sql', 'f59a7044fe14b2cc0cad8aa3aff7f1ec96f2704e32e6d198ea3b5061d6341f7f', now(), session_user),
+    ('repeatable', 'procedures/outbox/_add_events.sql', 'ca8e4b21cdad45a60512c392225134a79ca54362e676ce56844f842756905639', now(), session_user),
     ('repeatable', 'procedures/outbox/_build_notice.sql', 'e39e960438869c2fc93ad68efd41a1afc8b7db7bdbebcc9118bd383aaa3d592b', now(), session_user),
     ('repeatable', 'procedures/outbox/_carried_keys.sql', 'dd01d9787e6cbca67edfd52d095a063d065fc3d95ef0f0f12ed049178d31879a', now(), session_user),
     ('repeatable', 'procedures/outbox/_hold_target.sql', '6cf1b087e09ff5eeb26c8a176b8b9538322ca0f65146d04c286e9ba65d27fbdc', now(), session_user),
@@ -132,11 +151,12 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_finish_message.sql', '9cdfb3908bb2b51b4042e4d66beaed5cccde31ba710d91143b9f1c3a688b1e59', now(), session_user),
     ('repeatable', 'procedures/pipeline/_full_dttm.sql', '8ec848ee1cb17f6932bcc2bd9a1e0b6eddf7c3abc7651b5aba5746c5a4e66b0d', now(), session_user),
     ('repeatable', 'procedures/pipeline/_identity_of.sql', '53a5684b30e84f735bc5e91c59958f2a93d98104a70e8b5bc4cce6c3227c6af5', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_lock_row.sql', 'a7d260c940d1ed5ff9adb7aac437bba47df251c58372342185adf3c9b4b7e17b', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_lock_row.sql', '7ad44ffa2ca3059c44e8dadec6bbefc08f3bcd8b3b06e341b7803545fa1ee96c', now(), session_user),
     ('repeatable', 'procedures/pipeline/_lock_writer.sql', '2c0d760550d0b7c47b0d6c3b2503a3a232439b193105cdb6722acc2a090347c7', now(), session_user),
     ('repeatable', 'procedures/pipeline/_lost_members.sql', '8e4b8fbc23968c9b3e00dd09e8205e50109554fdf478b8df43c198f57e8992eb', now(), session_user),
     ('repeatable', 'procedures/pipeline/_match_ignore.sql', '200dc8b1e72492ac72c36f7be40b2921dd14536acfe7866a266a641c49f56028', now(), session_user),
     ('repeatable', 'procedures/pipeline/_plan_for_sets.sql', '2686d47ff1a95cf4fd79e6e9aca73178c699e9cebe1704ec29992e18d81659b3', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_queue_channel.sql', '6d2a9e4abb7b43da763621e41f41b5640d341cd1f6eb78da5b5461d95686dd6b', now(), session_user),
     ('repeatable', 'procedures/pipeline/_raise.sql', 'a295d218a9840a9b20b42f73bc7c039516a291df121a5d9fa2e80994ded2a765', now(), session_user),
     ('repeatable', 'procedures/pipeline/_refuse.sql', 'eef4aae0d5df3ee5e439faf16e231e3063c68bc043991cdafab5464593aefe0c', now(), session_user),
     ('repeatable', 'procedures/pipeline/_require_head.sql', '8e9bbc659e3d9debe205a1f49f26c9bb0b26bca4ff0d1ddc55fdb85a730ea6fb', now(), session_user),
@@ -145,12 +165,12 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '42988d2f14d484a3fad60f33f2dab7845f5262bed54fe95c8a3beb8d531b598e', now(), session_user),
     ('repeatable', 'procedures/pipeline/acquire_writer.sql', '13f3b246e25c74684cb011c8fd26d7d5ea815fa5478a3a3f5f15b70e9a6ee562', now(), session_user),
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
-    ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'a2ea8cff285ccdc94a4e2f6a5bbd14e41e795e36778478dc612465b92bf6476e', now(), session_user),
+    ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'c19a40ed3681289e5d3ea0730d074fc3225a516fe22270a698755191b07897b0', now(), session_user),
     ('repeatable', 'procedures/pipeline/next_message.sql', 'f55e99cb24fc3e0e1a51e7605f1f01b4d06e597d428f949e29275dccb0d24a36', now(), session_user),
     ('repeatable', 'procedures/pipeline/process_message.sql', 'ecac04fb118acb9b025538189212d7221e6aa1494da0a8ba990177865f1a418b', now(), session_user),
     ('repeatable', 'procedures/pipeline/record_failure.sql', '6420eedf17bf25e35c2e3466c170cb6138b8265958fd54b646da83f8a85d6865', now(), session_user),
     ('repeatable', 'procedures/pipeline/release_writer.sql', '1e6d31f949160a969f18c1bbca5e5d06dec0c87cba311da212caec9a78c063b2', now(), session_user),
-    ('repeatable', 'procedures/schedule/_advance_schd_gen.sql', '0b73e2af5de3499ed2c97f3a7dbacdc2ecc0496d3b5e4a363c0d98772096932c', now(), session_user),
+    ('repeatable', 'procedures/schedule/_advance_schd_gen.sql', '35d568b552adf5758ef3a91b64eb0d3fd242f50c873d37708a121101788d40d6', now(), session_user),
     ('repeatable', 'procedures/schedule/_apply_snapshot.sql', '236b8aa2949dd2c2c5e40b707e27ff39add72e6342790c41c8c3d6209ec4819e', now(), session_user),
     ('repeatable', 'procedures/schedule/_check_recs.sql', 'dbc979309b2252475bf6a0b7e87448399fafc6d5148822bafa56cd87d7e3d100', now(), session_user),
     ('repeatable', 'procedures/schedule/_check_twice.sql', 'b687ba076c8b31a7b6dd6e602eac67e478d89a7f3e990f65943293462f20ebac', now(), session_user),
@@ -160,13 +180,13 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/settings/_get_setting.sql', '88924c8fb89135630f70c878c2d88db2a2a16204e4459dc74a677dcbf0390848', now(), session_user),
     ('repeatable', 'procedures/settings/set_setting.sql', '187497a092b18f4f9e316c35c94723ca8c6b5ba855247eb464fa5e45c74f167f', now(), session_user),
     ('repeatable', 'procedures/state/_check_flights.sql', 'd35988bc49583669e7d7c103c77b70b63b4f364fe445341947f8957ddbd581e1', now(), session_user),
-    ('repeatable', 'procedures/state/_delete_flights.sql', '8c578a2d775ebf5a6b5a7bf3003371844c4323c1eef5fe6abab1f93cd322c501', now(), session_user),
+    ('repeatable', 'procedures/state/_delete_flights.sql', 'aaaed25c011a2c3fd43b9f51137f2951204149abe04efdff17cc0673e8b59205', now(), session_user),
     ('repeatable', 'procedures/state/_merge_items.sql', 'c4da3da64cdaf75ec8a68a520bb76e35509290d9e919d415b7d528a7aefaae0d', now(), session_user),
     ('repeatable', 'procedures/state/_shared_of.sql', '3bb8a18ed7aa3b24d125246b68cd299c66ceb4579b671ecb7e314e4f314e49c1', now(), session_user),
     ('repeatable', 'procedures/state/_shown_items.sql', 'a6d4cebf1d84994c7417acc35a613be06a3c0fdd94887507cb59e078d6e723c0', now(), session_user),
     ('repeatable', 'procedures/state/_shown_value.sql', '344be0f0212a8ddf10484aeff932cd96fcbf9e86db6d68364b8846a8c0fc4420', now(), session_user),
     ('repeatable', 'procedures/state/_stage_changes.sql', '6fc952e59d3a6ceff373d7cf901bb31adb03d23a86ba9adb7f98ccae18825fd3', now(), session_user),
-    ('repeatable', 'procedures/state/_write_flights.sql', 'ee0338290b670ce5e096a1fc53ca3ad9ecda260213c8b344f21ca1aafb96b969', now(), session_user),
+    ('repeatable', 'procedures/state/_write_flights.sql', '58fc920c078dc21d978aec2d5bb1eedc50f11b1bccea38fd18eb28e299794c80', now(), session_user),
     ('repeatable', 'procedures/state/field_catalogue.sql', 'db5f0fbaeb686fa9bf1caae99240fb86527dbc01913e6fa5c5b3515871532af9', now(), session_user),
     ('repeatable', 'procedures/state/flight_projection.sql', '73eb21efa28e93be3b2a0480e0ddbe59396a9df022ca0910ebde8cdbb8cc1df2', now(), session_user),
     ('repeatable', 'views/backfill_todo.sql', 'ebcaa5c4efe9102527893263abbab101e4d0343074f7a735ea81b012032f9991', now(), session_user),

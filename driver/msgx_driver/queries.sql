@@ -151,3 +151,37 @@ select report_loop(%(loop)s, %(state)s, %(error)s, %(now)s);
 
 -- name: health
 select "check", status, detail from health order by "check";
+
+-- name: republish_flights
+select republish_flights(%(flids)s, %(fday)s, %(operator)s, %(reason)s, %(now)s);
+
+-- name: inbox_cursor
+select watermark, first_id, rescan_from from inbox_cursor where source = %(source)s;
+
+-- name: start_inbox
+select start_inbox(%(source)s, %(start_at)s, %(now)s);
+
+-- name: scan_inbox
+select scan_inbox(%(source)s, %(after)s, %(ids)s, %(max_id)s, %(transactions)s, %(id_step)s, %(now)s);
+
+-- name: enqueue_inbox
+select enqueue_inbox(%(source)s, %(after)s, %(upto)s, %(ids)s, %(payloads)s, %(encodings)s, %(received)s, %(now)s);
+
+-- name: rescan_inbox
+select rescan_inbox(%(source)s, %(ids)s, %(received)s, %(following)s, %(now)s);
+
+-- name: enqueue_late
+select enqueue_late(%(source)s, %(ids)s, %(payloads)s, %(encodings)s, %(received)s, %(now)s);
+
+-- name: note_scan_failure
+select note_scan_failure(%(source)s, %(now)s);
+
+-- name: claim_backfill
+select message_id, mailbox_id, backfill_seq, status, completed_at, gone
+  from claim_backfill(%(source)s, %(token)s, %(limit)s, %(lease_seconds)s, %(now)s);
+
+-- name: confirm_backfill
+select confirm_backfill(%(token)s, %(message_ids)s, %(seqs)s, %(now)s);
+
+-- name: fail_backfill
+select fail_backfill(%(token)s, %(message_ids)s, %(seqs)s, %(error)s, %(now)s);

@@ -10,7 +10,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -22,10 +22,11 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.mailbox import Row
 from msgx_driver.migrate import pending_migrations
 from msgx_driver.wire.fields import FieldCatalogue, FieldSpec
 
-__all__ = ["CONTRACT_VERSION", "Event", "Head", "Store", "stop_error"]
+__all__ = ["CONTRACT_VERSION", "BackfillItem", "Event", "Head", "InboxCursor", "Store", "stop_error"]
 
 CONTRACT_VERSION: Final = 1
 _STOP_EXIT: Final = {
@@ -61,6 +62,27 @@ class Event:
     updated_at: str
     epoch: int
     value: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class InboxCursor:
+    """Where reading a mailbox stands: all ids up to `watermark`, from `first_id` on, were taken or given up."""
+
+    watermark: int
+    first_id: int
+    rescan_from: int | None
+
+
+@dataclass(frozen=True)
+class BackfillItem:
+    """One mark to write; `completed_at` is local time of the airport, `gone` says that there is no row any more."""
+
+    message_id: int
+    mailbox_id: int
+    backfill_seq: int
+    status: str
+    completed_at: datetime
+    gone: bool
 
 
 @cache
@@ -263,20 +285,10 @@ class Store:
         None when the server says with a warning that the commit may exist on it alone: nothing of it may leave.
         psycopg.Error MX503 while another relay holds the lease.
         """
-        warnings: list[str] = []
-
-        def note(message: psycopg.errors.Diagnostic) -> None:
-            if message.severity_nonlocalized == "WARNING":
-                warnings.append(message.message_primary or "")
-
-        self.conn.add_notice_handler(note)
-        try:
-            rows = self._dict(
-                "claim_events", target=target, token=token, limit=limit, lease_seconds=lease_seconds, now=now
-            )
-        finally:
-            self.conn.remove_notice_handler(note)
-        return None if warnings else [Event(target=target, **row) for row in rows]
+        rows = self._flushed(
+            "claim_events", target=target, token=token, limit=limit, lease_seconds=lease_seconds, now=now
+        )
+        return None if rows is None else [Event(target=target, **row) for row in rows]
 
     def confirm_events(self, target: str, token: UUID, events: Sequence[Event], now: datetime | None = None) -> int:
         """Book what the broker has reported; returns the rows marked SENT. psycopg.Error MX503: the lease is gone."""
@@ -297,6 +309,94 @@ class Store:
     def release_target(self, target: str, token: UUID, now: datetime | None = None) -> bool:
         """Give the lease of a target back."""
         return bool(self._one("release_target", target=target, token=token, now=now)[0])
+
+    def republish_flights(
+        self, flids: Sequence[str] | None, fday: date | None, *, operator: str, reason: str, now: datetime | None = None
+    ) -> int:
+        """Add a STATE event per flight as it is; returns their number. psycopg.Error MX002 for an unknown flight."""
+        return int(self._one("republish_flights", flids=flids, fday=fday, operator=operator, reason=reason, now=now)[0])
+
+    def inbox_cursor(self, source: str) -> InboxCursor | None:
+        """Where reading of this mailbox stands; None before its first start."""
+        rows = self._all("inbox_cursor", source=source)
+        return InboxCursor(*rows[0]) if rows else None
+
+    def start_inbox(self, source: str, start_at: int, now: datetime | None = None) -> bool:
+        """Start reading a mailbox at this id, once; psycopg.Error MX314 in a schema of another source."""
+        return bool(self._one("start_inbox", source=source, start_at=start_at, now=now)[0])
+
+    def scan_inbox(
+        self,
+        source: str,
+        after: int,
+        ids: Sequence[int],
+        *,
+        max_id: int | None,
+        transactions: Sequence[str] | None,
+        id_step: int,
+        now: datetime | None = None,
+    ) -> dict[str, int]:
+        """Age the holes of a page of ids; returns {"upto", "holes", "given_up"}. psycopg.Error MX203, MX311, MX312."""
+        row = self._one(
+            "scan_inbox",
+            source=source,
+            after=after,
+            ids=list(ids),
+            max_id=max_id,
+            transactions=None if transactions is None else list(transactions),
+            id_step=id_step,
+            now=now,
+        )
+        return dict(row[0])
+
+    def enqueue_inbox(
+        self, source: str, after: int, upto: int, rows: Sequence[Row], now: datetime | None = None
+    ) -> dict[str, int]:
+        """Take rows and move the watermark from `after` to `upto`, in one transaction; returns {"new", "known"}.
+
+        psycopg.Error MX203 when another poller moved it, MX313 when an id stands for another message than before.
+        """
+        return dict(self._one("enqueue_inbox", source=source, after=after, upto=upto, now=now, **_columns(rows))[0])
+
+    def rescan_inbox(
+        self,
+        source: str,
+        page: Sequence[tuple[int, datetime | None]],
+        following: int | None,
+        now: datetime | None = None,
+    ) -> list[int]:
+        """Ids of a page behind the watermark that were never taken; keeps `following` as progress. Error MX313."""
+        ids, received = [i for i, _ in page], [at for _, at in page]
+        row = self._one("rescan_inbox", source=source, ids=ids, received=received, following=following, now=now)
+        return [int(i) for i in row[0]]
+
+    def enqueue_late(self, source: str, rows: Sequence[Row], now: datetime | None = None) -> dict[str, int]:
+        """Take rows that appeared behind the watermark; returns {"new", "known"} (D29)."""
+        return dict(self._one("enqueue_late", source=source, now=now, **_columns(rows))[0])
+
+    def note_scan_failure(self, source: str, now: datetime | None = None) -> int | None:
+        """Count a failed scan; returns the failures in a row, None without a cursor."""
+        found = self._one("note_scan_failure", source=source, now=now)[0]
+        return None if found is None else int(found)
+
+    def claim_backfill(
+        self, source: str, token: UUID, *, limit: int, lease_seconds: int, now: datetime | None = None
+    ) -> list[BackfillItem] | None:
+        """Marks that are due, leased to `token`; None as for claim_events. psycopg.Error MX503: another one works."""
+        rows = self._flushed(
+            "claim_backfill", source=source, token=token, limit=limit, lease_seconds=lease_seconds, now=now
+        )
+        return None if rows is None else [BackfillItem(**row) for row in rows]
+
+    def confirm_backfill(self, token: UUID, items: Sequence[BackfillItem], now: datetime | None = None) -> int:
+        """Book written marks; returns the messages that are done. psycopg.Error MX503: the lease is gone."""
+        ids, seqs = [i.message_id for i in items], [i.backfill_seq for i in items]
+        return int(self._one("confirm_backfill", token=token, message_ids=ids, seqs=seqs, now=now)[0])
+
+    def fail_backfill(self, token: UUID, items: Sequence[BackfillItem], error: str, now: datetime | None = None) -> int:
+        """Book refused marks, which wait for their backoff; returns how many wait."""
+        ids, seqs = [i.message_id for i in items], [i.backfill_seq for i in items]
+        return int(self._one("fail_backfill", token=token, message_ids=ids, seqs=seqs, error=error, now=now)[0])
 
     def preview_events(self) -> list[dict[str, Any]]:
         """What the relay would deliver now, in order; nothing is marked."""
@@ -333,10 +433,34 @@ class Store:
             self._raise_if_lost(e)
             raise
 
+    def _flushed(self, query: str, /, **params: Any) -> list[dict[str, Any]] | None:
+        """Rows of a claim; None when the server warns that the commit may exist on it alone."""
+        warnings: list[str] = []
+
+        def note(message: psycopg.errors.Diagnostic) -> None:
+            if message.severity_nonlocalized == "WARNING":
+                warnings.append(message.message_primary or "")
+
+        self.conn.add_notice_handler(note)
+        try:
+            rows = self._dict(query, **params)
+        finally:
+            self.conn.remove_notice_handler(note)
+        return None if warnings else rows
+
     def _raise_if_lost(self, error: psycopg.Error) -> None:
         # A session that ended takes its write right along: nothing may go on over a new connection.
         if self.conn.broken or self.conn.closed:
             raise unreachable(error) from error
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {
+        "ids": [row.id for row in rows],
+        "payloads": [row.payload for row in rows],
+        "encodings": [row.encoding for row in rows],
+        "received": [row.received for row in rows],
+    }
 
 
 def unreachable(error: Exception) -> MsgxError:

@@ -26,6 +26,7 @@ create table inbox_cursor (
     scanned_at  timestamptz,
     rescan_from bigint,
     failures    integer not null default 0,
+    first_id    bigint not null default 1,
     constraint inbox_cursor_pk primary key (source)
 );
 
@@ -36,6 +37,7 @@ comment on column inbox_cursor.id_offset is 'added to a mailbox id (D38)';
 comment on column inbox_cursor.scanned_at is 'last scan';
 comment on column inbox_cursor.rescan_from is 'next id of the compensation scan';
 comment on column inbox_cursor.failures is 'failed scans in a row';
+comment on column inbox_cursor.first_id is 'ids below it are none of ours: reading started here';
 
 create table message_raw (
     message_id  bigint not null,

@@ -1,7 +1,7 @@
 -- Routines: pinned search_path, rights, volatility, no dynamic SQL (engineering, contract).
 begin;
 set local search_path = msgx, tap;
-select plan(91);
+select plan(101);
 
 create view pg_temp.r as
     select p.oid, p.proname::text as name, p.prosecdef, p.provolatile::text as volatility, p.proconfig, p.proargnames,
@@ -15,7 +15,8 @@ select is((select array_agg(name) from pg_temp.r where prosecdef and name like '
 select set_eq('select name from pg_temp.r where prosecdef',
           array['acknowledge_state_loss', 'acquire_writer', 'block_target', 'claim_backfill', 'claim_events',
           'confirm_backfill', 'confirm_events', 'contract_version', 'enqueue_messages', 'fail_backfill', 'fail_events',
-          'field_catalogue', 'flight_projection', 'release_target', 'report_loop',
+          'field_catalogue', 'flight_projection', 'release_target', 'report_loop', 'republish_flights',
+          'start_inbox', 'scan_inbox', 'enqueue_inbox', 'rescan_inbox', 'enqueue_late', 'note_scan_failure',
               'next_message', 'preview_events', 'process_message', 'record_failure', 'release_writer', 'set_setting'],
                   'the entry points are SECURITY DEFINER');
 select is((select array_agg(name) from pg_temp.r where name not like '\_%' and not prosecdef), null,
@@ -60,8 +61,8 @@ select is((select array_agg(name order by name collate "C") from pg_temp.r where
           array['_build_notice', '_content_hash', '_day_of_month', '_edit_mafl', '_full_dttm', '_merge_items',
           '_shown_value', '_sis_day', 'contract_version'], 'immutable');
 select is((select array_agg(name order by name collate "C") from pg_temp.r where volatility = 's'),
-          array['_carried_keys', '_check_flights', '_check_recs', '_check_twice', '_get_setting', '_identity_of',
-          '_lost_members', '_match_ignore', '_require_head', '_shared_of', '_shown_items', '_snapshot_day', '_stage_changes',
+          array['_carried_keys', '_check_flights', '_check_overtaken', '_check_recs', '_check_reused', '_check_twice',
+          '_get_setting', '_identity_of', '_lost_members', '_match_ignore', '_queue_channel', '_require_head', '_shared_of', '_shown_items', '_snapshot_day', '_stage_changes',
           '_writer_key', 'field_catalogue', 'flight_projection', 'preview_events'], 'stable');
 select is((select array_agg(name) from pg_temp.r where volatility in ('s',
           'i') and prosrc ~* '\m(insert into|update [a-z_]+ set|delete from)\M'), null,

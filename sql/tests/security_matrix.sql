@@ -1,7 +1,7 @@
 -- Who may call what, who may read what; nobody writes tables (contract 4, engineering).
 begin;
 set local search_path = msgx, tap;
-select plan(482);
+select plan(522);
 
 -- Routines: the expected list, spelled out.
 create temp table may (routine text, driver boolean, operator boolean, report boolean);
@@ -26,6 +26,15 @@ insert into may values
     ('record_failure(bigint,jsonb,jsonb,text,text,text,timestamp with time zone)', true, false, false),
     ('release_target(text,uuid,timestamp with time zone)', true, false, false),
     ('report_loop(text,text,text,timestamp with time zone)', true, false, false),
+    ('republish_flights(text[],date,text,text,timestamp with time zone)', false, true, false),
+    ('start_inbox(text,bigint,timestamp with time zone)', true, false, false),
+    ('scan_inbox(text,bigint,bigint[],bigint,text[],integer,timestamp with time zone)', true, false, false),
+    ('enqueue_inbox(text,bigint,bigint,bigint[],bytea[],text[],timestamp without time zone[],timestamp with time zone)',
+        true, false, false),
+    ('rescan_inbox(text,bigint[],timestamp without time zone[],bigint,timestamp with time zone)', true, false, false),
+    ('enqueue_late(text,bigint[],bytea[],text[],timestamp without time zone[],timestamp with time zone)', true, false,
+        false),
+    ('note_scan_failure(text,timestamp with time zone)', true, false, false),
     ('release_writer(timestamp with time zone)', true, false, false),
     ('set_setting(text,text,timestamp with time zone)', true, true, false);
 create role msgx_test_stranger nologin;

@@ -125,7 +125,7 @@ class Pump:
         error_class: str | None,
         reason: str,
     ) -> dict[str, Any]:
-        if not reason.startswith("message "):
+        if not reason.startswith(("message ", "late-overtaken: message ")):
             reason = f"message {head.message_id}: {reason}"
         try:
             outcome = self.store.record_failure(

@@ -7,7 +7,8 @@
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : pipeline_lock
 -- Writes    : none
--- Called by : _lock_writer, acquire_writer, acknowledge_state_loss, enqueue_messages, set_setting
+-- Called by : _lock_writer, acquire_writer, acknowledge_state_loss, enqueue_messages, set_setting, start_inbox, enqueue_inbox,
+--             enqueue_late, republish_flights
 -- Sources   : FS-3.2-5
 -- Oracle    : msgx_pipeline.lock_row
 -- ================================================================================================

@@ -9,10 +9,10 @@
 --             p_now: clock, null = clock_timestamp()
 -- Returns   : {"new", "known"}
 -- Errors    : MX001 arrays of different length, ids below 1 or twice, nulls, unknown encodings; MX202 same id, other bytes (nothing is taken)
--- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
--- Reads     : proc_state
--- Writes    : proc_state, message_raw, pipeline_lock (floor)
--- Called by : driver (replay, poller), DBA by hand
+-- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER; delivery_target row when an id is below one that is here
+-- Reads     : proc_state, delivery_target
+-- Writes    : proc_state, message_raw, pipeline_lock and delivery_target (floors); wakes the pump
+-- Called by : enqueue_inbox, enqueue_late, driver (replay), DBA by hand
 -- Sources   : US-01/2, US-03/2, D20
 -- Oracle    : msgx_pipeline.enqueue_message
 -- ================================================================================================
@@ -30,6 +30,7 @@ declare
     v_now   timestamptz := _resolve_now(p_now);
     v_other bigint;
     v_new   bigint[];
+    v_high  bigint;
 begin
     if p_ids is null or cardinality(p_ids) is distinct from cardinality(p_payloads)
        or cardinality(p_ids) is distinct from cardinality(p_encodings)
@@ -45,6 +46,7 @@ begin
         perform _raise('MX001', 'enqueue_messages needs a source, ids from 1 each once, payloads, and encodings bytes or text', null);
     end if;
     perform _lock_row();
+    select greatest(max(s.message_id), (select t.floor_id from delivery_target t where t.target = 'MAILBOX')) into v_high from proc_state s;
     with given as (
         select m.message_id, m.payload, m.encoding, coalesce(m.received_at, v_now) as received_at, sha256(m.payload) as raw_hash
           from unnest(p_ids, p_payloads, p_encodings, coalesce(p_received_at, array_fill(null::timestamptz, array[cardinality(p_ids)])))
@@ -71,6 +73,14 @@ begin
     end if;
     update pipeline_lock set queue_floor = v_new[1]
      where name = 'FLIGHT_SCHD_WRITER' and queue_floor > v_new[1];
+    -- confirm_backfill moves this floor up, under the row's lock, never past the ids that it has seen.
+    if v_new[1] <= v_high then
+        perform 1 from delivery_target t where t.target = 'MAILBOX' for update;
+        update delivery_target t set floor_id = v_new[1] where t.target = 'MAILBOX' and t.floor_id > v_new[1];
+    end if;
+    if v_new is not null then
+        perform pg_notify(_queue_channel(), '');
+    end if;
     return jsonb_build_object('new', coalesce(cardinality(v_new), 0), 'known', cardinality(p_ids) - coalesce(cardinality(v_new), 0));
 end;
 $$;

@@ -3,7 +3,7 @@
 -- Purpose   : Advance the ledger of a day.
 -- Params    : p_fday: day; p_expected: version read before, null = no plan yet; p_message_id; p_recs; p_now
 -- Returns   : new version, from 1
--- Errors    : MX201 conflict
+-- Errors    : MX105 overtaken; MX201 conflict
 -- Locks     : none
 -- Reads     : none
 -- Writes    : schd_gen
@@ -17,6 +17,7 @@ as $$
 declare
     v_version bigint;
 begin
+    perform _check_overtaken(p_message_id, null, p_fday);
     if p_expected is null then
         insert into schd_gen (fday, version, last_message_id, recs, applied_at)
         values (p_fday, 1, p_message_id, p_recs, p_now)

@@ -3,7 +3,7 @@
 -- Purpose   : The one routine that deletes flights.
 -- Params    : p_flids: flights that exist; p_message_id; p_now
 -- Returns   : nothing
--- Errors    : none
+-- Errors    : MX105 overtaken
 -- Locks     : none
 -- Reads     : none
 -- Writes    : flight_tombstone, flight_schd and the nine detail tables
@@ -15,6 +15,7 @@ create or replace function _delete_flights(p_flids text[], p_message_id bigint, 
 language plpgsql volatile
 as $$
 begin
+    perform _check_overtaken(p_message_id, p_flids, null);
     insert into flight_tombstone (flid, state_version, deleted_at, message_id)
     select f.flid, f.state_version + 1, p_now, p_message_id from flight_schd f where f.flid = any (p_flids)
     on conflict (flid) do update

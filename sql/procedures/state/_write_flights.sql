@@ -6,7 +6,7 @@
 --             p_dttm: full DTTM of the message, or null
 --             p_now: clock
 -- Returns   : nothing
--- Errors    : 22001 when a width check was left out before
+-- Errors    : MX105 overtaken; 22001 when a width check was left out before
 -- Locks     : none
 -- Reads     : flight_schd
 -- Writes    : flight_schd and the nine detail tables
@@ -20,6 +20,7 @@ as $$
 declare
     v_tags text[];
 begin
+    perform _check_overtaken(p_message_id, array(select c.flid from unnest(p_changes) c), null);
     select array_agg(distinct t.tag) into v_tags from unnest(p_changes) c cross join lateral jsonb_object_keys(c.sets) as t (tag);
 
     insert into flight_schd (flid, state_version, last_message_id, high_message_id, created_at, updated_at)

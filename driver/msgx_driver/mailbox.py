@@ -1,0 +1,285 @@
+"""The mailbox: a table of a MySQL or MariaDB database, read by id, marked when a message is done (US-01, US-09).
+
+Nothing is created or altered there. Values are bound; names come from the configuration and are quoted. Every error of
+the client library becomes MsgxError UNREACHABLE and closes the connection; the next call opens a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from msgx_driver.config import Mailbox as MailboxConfig
+from msgx_driver.errors import ExitCode, MsgxError
+
+if TYPE_CHECKING:
+    import pymysql
+
+__all__ = ["Mailbox", "Mark", "MarkRefusedError", "Row"]
+
+CONNECT_SECONDS: Final = 10
+ANSWER_SECONDS: Final = 30
+NO_RIGHT: Final = 1227
+"""Error number: the account lacks the right PROCESS."""
+BUSY: Final = (1205, 1213)
+"""Error numbers: lock wait timeout, deadlock; rolled back, may be tried again."""
+SECRETS_HINT: Final = "check section mailbox of the configuration and that the server runs; reading goes on by itself"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the mailbox; `received` is local time of the airport, None when there is none."""
+
+    id: int
+    payload: bytes
+    encoding: str
+    received: datetime | None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is written for one row: completion time (airport local time) and, if not None, the status."""
+
+    id: int
+    completed_at: datetime
+    status: str | None
+
+
+class MarkRefusedError(Exception):
+    """The server is there, and refuses to write marks; nothing of the call was written."""
+
+
+class Mailbox:
+    """The mailbox of one airport, one connection at a time; `read_only` refuses every write (OPS-3)."""
+
+    def __init__(self, config: MailboxConfig, *, max_bytes: int, read_only: bool) -> None:
+        """`max_bytes`: largest message; of a larger one no more than one byte beyond is read.
+
+        Raises MsgxError CONFIG when the configuration names no mailbox, or the client library is missing.
+        """
+        if not (config.host or config.socket) or not config.user or not config.database:
+            raise MsgxError(
+                "the configuration names no mailbox: mailbox.host (or mailbox.socket), mailbox.user and"
+                " mailbox.database are needed",
+                exit_code=ExitCode.CONFIG,
+            )
+        try:
+            import pymysql
+        except ImportError as e:
+            raise MsgxError(
+                "the package pymysql is missing",
+                exit_code=ExitCode.CONFIG,
+                hint="pip install 'msgx-driver[service]'",
+            ) from e
+        self._client = pymysql
+        self._config = config
+        self._cut = max_bytes + 1
+        self._read_only = read_only
+        self._conn: pymysql.connections.Connection[Any] | None = None
+        self._is_text = False
+        self._sees_transactions = True
+        self._table = f"`{config.table}`"
+        self._id = f"`{config.id_column}`"
+        self._body = f"`{config.body_column}`"
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            with contextlib.suppress(Exception):
+                conn.close()
+
+    def open_transactions(self) -> list[str] | None:
+        """Transactions that are open now, own one excluded; None when the account may not see them.
+
+        An entry names the connection and the start of its transaction, so that a connection's next one is another.
+        """
+        if self._conn is not None and not self._sees_transactions:
+            return None
+        try:
+            rows = self._fetch(
+                "select concat(trx_mysql_thread_id, '/', trx_started) from information_schema.innodb_trx"
+                " where trx_mysql_thread_id <> connection_id()"
+            )
+        except _NoRightError:
+            self._sees_transactions = False
+            return None
+        return [str(row[0]) for row in rows]
+
+    def max_id(self) -> int | None:
+        """Highest id, None when the mailbox is empty."""
+        found = self._fetch(f"select max({self._id}) from {self._table}")[0][0]
+        return None if found is None else int(found)
+
+    def ids_after(self, after: int, limit: int) -> list[int]:
+        """The next ids above `after`, ascending, at most `limit`."""
+        rows = self._fetch(
+            f"select {self._id} from {self._table} where {self._id} > %s order by {self._id} limit %s", after, limit
+        )
+        return [int(row[0]) for row in rows]
+
+    def receive_times(self, first: int, upto: int, limit: int) -> list[tuple[int, datetime | None]]:
+        """Ids from `first` up to `upto` with their receive times, ascending, at most `limit`."""
+        rows = self._fetch(
+            f"select {self._id}, `{self._config.received_column}` from {self._table}"
+            f" where {self._id} between %s and %s order by {self._id} limit %s",
+            first,
+            upto,
+            limit,
+        )
+        return [(int(row[0]), _instant(row[1])) for row in rows]
+
+    def rows(self, after: int, upto: int, *, max_rows: int, max_bytes: int) -> tuple[list[Row], int]:
+        """Rows above `after` up to `upto`, bounded by rows and bytes; and the id up to which they are all.
+
+        A row that is longer than `max_bytes` alone is read alone.
+        """
+        where = f"{self._id} > %s and {self._id} <= %s"
+        sizes = self._fetch(
+            f"select {self._id}, octet_length({self._body}) from {self._table} where {where}"
+            f" order by {self._id} limit %s",
+            after,
+            upto,
+            max_rows,
+        )
+        taken = self._fitting(sizes, max_bytes)
+        last = int(sizes[taken - 1][0]) if taken and (taken < len(sizes) or len(sizes) == max_rows) else upto
+        return self._read(where, after, last), last
+
+    def rows_of(self, ids: Sequence[int], *, max_bytes: int) -> tuple[list[Row], int]:
+        """Rows of the first of these ids, bounded by bytes; and how many of the ids that were."""
+        places = ", ".join(["%s"] * len(ids))
+        sizes = dict(
+            self._fetch(
+                f"select {self._id}, octet_length({self._body}) from {self._table} where {self._id} in ({places})", *ids
+            )
+        )
+        taken = self._fitting([(i, sizes.get(i)) for i in ids], max_bytes)
+        return self._read(f"{self._id} in ({', '.join(['%s'] * taken)})", *ids[:taken]), taken
+
+    def mark(self, marks: Sequence[Mark]) -> None:
+        """Write marks in one transaction; a later mark stays, and a row that has gone counts as marked (US-09).
+
+        Raises MsgxError UNREACHABLE, MarkRefusedError, and CONFIG for a mailbox that is only to be read.
+        """
+        if self._read_only:
+            raise MsgxError("the environment shadow never writes to the mailbox", exit_code=ExitCode.CONFIG)
+        processed = f"`{self._config.processed_column}`"
+        with self._talking() as conn, conn.cursor() as cursor:
+            try:
+                conn.begin()
+                for mark in marks:
+                    values: list[Any] = [mark.completed_at]
+                    change = f"{processed} = %s"
+                    if mark.status is not None:
+                        change += f", `{self._config.status_column}` = %s"
+                        values.append(mark.status)
+                    cursor.execute(
+                        f"update {self._table} set {change}"
+                        f" where {self._id} = %s and ({processed} is null or {processed} <= %s)",
+                        [*values, mark.id, mark.completed_at],
+                    )
+                conn.commit()
+            except (self._client.err.DataError, self._client.err.IntegrityError) as e:
+                conn.rollback()
+                raise MarkRefusedError(_said(e)) from e
+            except self._client.err.OperationalError as e:
+                if e.args[:1] and e.args[0] in BUSY:
+                    conn.rollback()
+                    raise MarkRefusedError(_said(e)) from e
+                raise
+
+    def _fitting(self, sizes: Sequence[tuple[Any, Any]], max_bytes: int) -> int:
+        """How many of the rows, in their order, fit; at least one, if there is one."""
+        total = 0
+        for n, (_, size) in enumerate(sizes):
+            total += min(int(size or 0), self._cut)
+            if n and total > max_bytes:
+                return n
+        return len(sizes)
+
+    def _read(self, where: str, *values: object) -> list[Row]:
+        # Text comes as its UTF-8 bytes: the client must neither decode nor choke.
+        with self._talking():
+            body = f"cast(convert({self._body} using utf8mb4) as binary)" if self._is_text else self._body
+        rows = self._fetch(
+            f"select {self._id}, left({body}, %s), `{self._config.received_column}` from {self._table}"
+            f" where {where} order by {self._id}",
+            self._cut,
+            *values,
+        )
+        encoding = "text" if self._is_text else "bytes"
+        return [Row(int(row[0]), bytes(row[1] or b""), encoding, _instant(row[2])) for row in rows]
+
+    def _fetch(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._talking() as conn, conn.cursor() as cursor:
+            cursor.execute(statement, values)
+            return list(cursor.fetchall())
+
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[pymysql.connections.Connection[Any]]:
+        """Give the connection, opened if need be; what fails closes it."""
+        try:
+            if self._conn is None:
+                self._connect()
+            assert self._conn is not None
+            yield self._conn
+        except (self._client.err.Error, OSError) as e:
+            if e.args[:1] == (NO_RIGHT,):
+                raise _NoRightError from e
+            self.close()
+            raise MsgxError(
+                f"the mailbox does not answer: {_said(e)}", exit_code=ExitCode.UNREACHABLE, hint=SECRETS_HINT
+            ) from e
+
+    def _connect(self) -> None:
+        config = self._config
+        where: dict[str, Any] = (
+            {"unix_socket": str(config.socket)} if config.socket else {"host": config.host, "port": config.port}
+        )
+        if config.ssl_ca is not None:
+            where |= {"ssl_ca": str(config.ssl_ca), "ssl_verify_cert": True, "ssl_verify_identity": True}
+        self._conn = self._client.connect(
+            **where,
+            user=config.user,
+            password=config.password or "",
+            database=config.database,
+            charset="utf8mb4",
+            autocommit=True,
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=ANSWER_SECONDS,
+            write_timeout=ANSWER_SECONDS,
+            init_command="set session transaction isolation level read committed",
+        )
+        self._sees_transactions = True
+        with self._conn.cursor() as cursor:
+            cursor.execute(
+                "select character_set_name is not null from information_schema.columns"
+                " where table_schema = database() and table_name = %s and column_name = %s",
+                (config.table, config.body_column),
+            )
+            found = cursor.fetchone()
+        if found is None:
+            self.close()
+            raise MsgxError(
+                f"the mailbox database has no column {config.table}.{config.body_column} that this account may read",
+                exit_code=ExitCode.UNREACHABLE,
+                hint="check mailbox.table, mailbox.body_column and the account's rights",
+            )
+        self._is_text = bool(found[0])
+
+
+class _NoRightError(Exception):
+    """The account may not see this."""
+
+
+def _instant(value: object) -> datetime | None:
+    # A zero date comes as text.
+    return value if isinstance(value, datetime) else None
+
+
+def _said(error: Exception) -> str:
+    return ": ".join(str(part) for part in error.args) or type(error).__name__
