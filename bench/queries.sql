@@ -36,29 +36,10 @@ select 'PAST|FLOP|' || (array['GTDT', 'ESTT', 'DELY'])[1 + g %% 3] || '|' || g, 
   from generate_series(%(first)s::bigint, %(last)s::bigint) as g
  where g %% 25 <> 1;
 
--- name: outbox_notices
--- The due notices in order, as a relay has to ask for them.
-select event_id, kind, flid, message_id, payload from msg_event
- where status = 'PENDING' and target = 'KAFKA:msg' order by event_id limit 100;
-
--- name: outbox_states
--- The flights whose state is due, as a relay has to ask for them.
-select distinct on (flid) flid, event_id, kind, message_id from msg_event
- where status = 'PENDING' and target = 'KAFKA:schd' order by flid, event_id desc limit 100;
-
--- name: backfill
-select message_id, source, status, backfill_seq from backfill_todo order by message_id limit 100;
-
--- name: send_events
--- What a relay leaves behind once everything was acknowledged.
-update msg_event set status = 'SENT', sent_at = now() where event_id > %(floor)s and status = 'PENDING';
-
--- name: mark_messages
-update proc_state set backfill_status = 'DONE', backfilled_at = now()
- where message_id > %(floor)s and backfill_status = 'PENDING';
-
--- name: highest_event
-select coalesce(max(event_id), 0) from msg_event;
-
 -- name: queued_payloads
 select r.message_id, r.payload from message_raw r where r.message_id >= %(first)s order by r.message_id;
+
+-- name: from_a_mailbox
+-- As if the messages had come from a mailbox: only those are marked there.
+insert into inbox_cursor (source, watermark) values ('replay', 0) on conflict (source) do nothing;
+update proc_state set mailbox_id = message_id where mailbox_id is null and message_id >= (select floor_id from delivery_target where target = 'MAILBOX');

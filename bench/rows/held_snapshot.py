@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 import psycopg
@@ -13,6 +14,9 @@ from bench.registry import row
 FLIGHTS = 1500
 CHUNK = 2000
 PENDING = 200
+LIMIT = 1000
+SOURCE = "replay"
+TOKEN = uuid.UUID(int=1)
 LOOKUPS = ("head", "outbox_notices", "outbox_states", "backfill")
 
 
@@ -20,7 +24,8 @@ LOOKUPS = ("head", "outbox_notices", "outbox_states", "backfill")
 def held_snapshot(ground: Ground) -> list[Figure]:
     """Lookups after 100 000 messages under a held snapshot, then with it gone and the tables rewritten.
 
-    Relay and backfill are played by two statements after every 2000 messages, which mark what is pending as done.
+    Relay and backfill are played by the product's claims and confirmations after every 2000 messages; no broker and no
+    mailbox take part.
     """
     messages = ground.pick(100_000, 10_000)
     with ground.airport("held_snapshot", FLIGHTS) as airport:
@@ -55,26 +60,30 @@ def held_snapshot(ground: Ground) -> list[Figure]:
 
 
 def _process(airport: Airport, count: int) -> None:
-    (event,) = airport.conn.execute(query("highest_event")).fetchone() or (0,)
-    before = airport.store.highest_id()
     airport.enqueue_events(count, FLIGHTS)
     airport.drain()
-    airport.conn.execute(query("send_events"), {"floor": event})
-    airport.conn.execute(query("mark_messages"), {"floor": before})
+    airport.conn.execute(query("from_a_mailbox"))
+    store = airport.store
+    for target in ("KAFKA:msg", "KAFKA:schd"):
+        while events := store.claim_events(target, TOKEN, limit=LIMIT, lease_seconds=3600):
+            store.confirm_events(target, TOKEN, events)
+    while marks := store.claim_backfill(SOURCE, TOKEN, limit=LIMIT, lease_seconds=3600):
+        store.confirm_backfill(TOKEN, marks)
 
 
 def _measure(ground: Ground, airport: Airport) -> dict[str, Sample]:
     """Microseconds of each lookup: the mean of 20 calls, repeated."""
-
-    def reading(name: str) -> Callable[[], object]:
-        if name == "head":
-            return airport.store.next_message
-        return lambda: airport.conn.execute(query(name)).fetchall()
-
+    store = airport.store
+    airport.conn.execute(query("from_a_mailbox"))
+    looks: dict[str, Callable[[], object]] = {
+        "head": store.next_message,
+        "outbox_notices": lambda: store.claim_events("KAFKA:msg", TOKEN, limit=100, lease_seconds=3600),
+        "outbox_states": lambda: store.claim_events("KAFKA:schd", TOKEN, limit=100, lease_seconds=3600),
+        "backfill": lambda: store.claim_backfill(SOURCE, TOKEN, limit=100, lease_seconds=3600),
+    }
     found: dict[str, list[float]] = {name: [] for name in LOOKUPS}
     for run in range(ground.runs + 1):
-        for name in LOOKUPS:
-            look = reading(name)
+        for name, look in looks.items():
             seconds = airport.timed(lambda look=look: [look() for _ in range(20)])  # type: ignore[misc]
             # The first round warms up.
             if run:
