@@ -35,19 +35,31 @@ __all__ = ["HEADERS", "Delivery", "KafkaSender", "Sender", "headers_of", "produc
 log = logging.getLogger(__name__)
 
 
-class _NoHints(logging.Filter):
-    """Leaves out what the client remarks on settings that are forced here, and tones down a stop that is wanted."""
+class _Quiet(logging.Filter):
+    """Keeps what the client logs readable: one lost connection a minute, no remarks on settings forced here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = float("-inf")
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the record is written."""
         text = record.getMessage()
-        if "Gap-less" in text:
+        if text.startswith("FAIL "):
+            # A client without a broker says so ten times a second; the relay says what follows from it.
+            if 0 <= record.created - self._last < QUIET_SECONDS:
+                return False
+            self._last = record.created
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        elif "Gap-less" in text:
+            # The stop that keeps the order; the record that caused it is reported by the relay.
             record.levelno, record.levelname = logging.INFO, "INFO"
-        return not text.startswith("CONFWARN")
+        return not text.startswith(("CONFWARN ", "GETPID "))
 
 
+QUIET_SECONDS: Final = 60.0
 _client_log = logging.getLogger(f"{__name__}.client")
-_client_log.addFilter(_NoHints())
+_client_log.addFilter(_Quiet())
 
 HEADERS: Final = ("event_id", "message_id", "state_version", "updated_at", "kind", "epoch")
 """Header names of every record, in their order; values are UTF-8 text (D19)."""
@@ -355,8 +367,13 @@ class KafkaSender:
             self._purge(producer)
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.code() in _GIVES_UP and self._down is None:
-            self._down = (self._clock.monotonic(), _name(error))
+        if error.code() not in _GIVES_UP:
+            return
+        since, known = self._down or (self._clock.monotonic(), "")
+        # That all brokers are down follows from the others, which say why.
+        if not known or (known.startswith("_ALL_BROKERS_DOWN") and error.code() != KafkaError._ALL_BROKERS_DOWN):
+            known = f"{_name(error)}: {error.str()}"[:300]
+        self._down = (since, known)
 
 
 def _is_record_error(error: KafkaError) -> bool:

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import logging
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +137,46 @@ def test_without_the_package_the_command_that_installs_it_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("3 the client of Kafka is not installed")
     assert "pip install 'msgx-driver[service]'" in done.stdout
+
+
+def log_record(text: str, at: float) -> logging.LogRecord:
+    record = logging.LogRecord("x", logging.ERROR, "", 0, text, None, None)
+    record.created = at
+    return record
+
+
+def test_the_log_of_the_client_stays_readable() -> None:
+    quiet = logging.getLogger("msgx_driver.kafka.client").filters[0]
+    assert isinstance(quiet, logging.Filter)
+    start = time.time() + 1000
+    kept = [at for at in range(0, 130, 10) if quiet.filter(log_record("FAIL [x] Connect refused", start + at))]
+    assert kept == [0, 60, 120]
+    assert not quiet.filter(log_record("CONFWARN [x] experimental", start))
+    fatal = log_record("FATAL [x] Gap-less ordering", start)
+    assert quiet.filter(fatal)
+    assert fatal.levelno == logging.INFO
+    assert quiet.filter(log_record("PARTCNT [x] other", start))
+
+
+def test_a_refused_login_is_named_as_the_reason(tmp_path: Path) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    made = settings("security.protocol=ssl\n", tmp_path)
+    made |= {"bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}"}
+    with closing(server), closing(KafkaSender(made, TOPICS, SystemClock())) as sender:
+        answering = threading.Thread(target=answer_plainly, args=(server,), daemon=True)
+        answering.start()
+        result = sender.send_all([event(1)], ordered=True, deadline=FAR)
+    assert result.delivered == []
+    assert result.target_error is not None
+    assert result.target_error.startswith("_SSL: ")
+
+
+def answer_plainly(server: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = server.accept()
+            connection.sendall(b"no TLS here\n")
+            connection.close()
 
 
 # -- against the cluster that the client library itself pretends
