@@ -5,7 +5,8 @@
 #   prerequisites.sh setup    Python 3.11 or newer that can make virtual environments
 #   prerequisites.sh test     also PostgreSQL 15 or newer with pgTAP and plpgsql_check (unless MSGX_TEST_PG_DSN
 #                             names a server that has them), and pg_prove; Java 17 and Maven for Apache Kafka,
-#                             also beside a broker in MSGX_TEST_KAFKA: some tests stop theirs
+#                             also beside a broker in MSGX_TEST_KAFKA: some tests stop theirs; MariaDB, for the same
+#                             reason also beside a server in MSGX_TEST_MARIADB
 #
 # As root on Debian and Ubuntu it installs what is missing; else it names everything that is missing, with the
 # one command that installs it, and exits with 3.
@@ -56,6 +57,14 @@ find_java() {
     [ "${version:-0}" -ge 17 ]
 }
 
+# A server's program need not be in PATH.
+find_program() {
+    for folder in /usr/sbin /usr/local/sbin /usr/bin /usr/libexec; do
+        [ -x "$root$folder/$1" ] && return 0
+    done
+    [ -z "$root" ] && command -v "$1" >/dev/null 2>&1
+}
+
 # The release's own Java, or 17 where that is older.
 java_package() {
     version=$(apt-cache depends default-jre-headless 2>/dev/null | sed -n 's/.*Depends: openjdk-\([0-9]*\)-jre-headless$/\1/p' | head -n 1)
@@ -95,6 +104,7 @@ check() {
     fi || lack "pg_prove, which runs the pgTAP tests" libtap-parser-sourcehandler-pgtap-perl
     find_java || lack "Java 17 or newer, for Apache Kafka" "$(java_package)"
     command -v mvn >/dev/null 2>&1 || lack "Maven, which brings Apache Kafka" maven
+    { find_program mariadbd && find_program mariadb-install-db; } || lack "MariaDB's server (mariadbd and mariadb-install-db)" mariadb-server
 }
 
 install_packages() {

@@ -17,6 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from msgx_driver.embedded import PostgresServer
 from tests.services.kafka import KafkaServer, missing_programs
+from tests.services.mariadb import MariaDbServer, missing_mariadb
 
 Kind = Literal["pgtap", "scenario", "stream", "golden", "mutation"]
 Count = Callable[[Kind, int], None]
@@ -113,6 +114,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             f"{' and '.join(missing_programs())} for Apache Kafka missing; run: sh scripts/prerequisites.sh test",
             returncode=3,
         )
+    names = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    needs_mariadb = "local_mailbox" in names or ("mailbox" in names and not os.environ.get("MSGX_TEST_MARIADB"))
+    if needs_mariadb and missing_mariadb():
+        pytest.exit(
+            f"{' and '.join(missing_mariadb())} of MariaDB missing; run: sh scripts/prerequisites.sh test",
+            returncode=3,
+        )
 
 
 class PgServer:
@@ -178,4 +186,21 @@ def local_kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
         yield request.getfixturevalue("kafka")
         return
     with KafkaServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mailbox() -> Iterator[MariaDbServer]:
+    """Yield the server named by MSGX_TEST_MARIADB, else a private one that lives as long as this run."""
+    with MariaDbServer(os.environ.get("MSGX_TEST_MARIADB")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def local_mailbox(request: pytest.FixtureRequest) -> Iterator[MariaDbServer]:
+    """Yield a server that the tests may stop and kill; whoever does starts it again."""
+    if not os.environ.get("MSGX_TEST_MARIADB"):
+        yield request.getfixturevalue("mailbox")
+        return
+    with MariaDbServer() as server:
         yield server

@@ -66,6 +66,12 @@ def pg_prove(root: Path) -> None:
     (root / "usr/bin/pg_prove").touch(0o755)
 
 
+def mariadb(root: Path) -> None:
+    (root / "usr/sbin").mkdir(parents=True)
+    (root / "usr/sbin/mariadbd").touch(0o755)
+    (root / "usr/bin/mariadb-install-db").touch(0o755)
+
+
 @pytest.fixture
 def kafka_tools(bare: Path) -> Path:
     """Put Java and Maven into the bare folder."""
@@ -91,9 +97,10 @@ def test_everything_missing_is_named_at_once_with_one_command(bare: Path) -> Non
         "libtap-parser-sourcehandler-pgtap-perl",
         "default-jre-headless",
         "maven",
+        "mariadb-server",
     ):
         assert needed in commands[0]
-    for named in ("Python 3.11 or newer", "PostgreSQL 15 or newer", "pg_prove", "Java 17 or newer", "Maven"):
+    for named in ("Python 3.11 or newer", "PostgreSQL 15 or newer", "pg_prove", "Java 17 or newer", "Maven", "MariaDB"):
         assert named in done.stderr
 
 
@@ -136,6 +143,7 @@ def test_any_postgresql_with_both_extensions_will_do(bare: Path, tmp_path: Path)
     fake_python(bare, "python3", (3, 11))
     root = tmp_path / "root"
     pg_prove(root)
+    mariadb(root)
     postgres(root, "14", "pgtap", "plpgsql_check")
     postgres(root, "16", "pgtap")
     done = run("test", str(bare), root)
@@ -152,6 +160,7 @@ def test_a_given_server_replaces_the_local_one(bare: Path, tmp_path: Path) -> No
     fake_python(bare, "python3", (3, 11))
     root = tmp_path / "root"
     pg_prove(root)
+    mariadb(root)
     assert "psql" in run("test", str(bare), root, MSGX_TEST_PG_DSN="host=h").stderr
     (bare / "psql").touch(0o755)
     assert run("test", str(bare), root, MSGX_TEST_PG_DSN="host=h").returncode == 0
@@ -161,6 +170,7 @@ def test_kafka_needs_java_17_and_maven(bare: Path, tmp_path: Path) -> None:
     fake_python(bare, "python3", (3, 11))
     root = tmp_path / "root"
     pg_prove(root)
+    mariadb(root)
     postgres(root, "17", "pgtap", "plpgsql_check")
     java(bare, "11.0.2")
     done = run("test", str(bare), root)
@@ -171,6 +181,19 @@ def test_kafka_needs_java_17_and_maven(bare: Path, tmp_path: Path) -> None:
     assert "Java" not in run("test", str(bare), root).stderr
     (bare / "mvn").touch(0o755)
     assert run("test", str(bare), root).returncode == 0
+
+
+@pytest.mark.usefixtures("kafka_tools")
+def test_mariadb_needs_both_of_its_programs(bare: Path, tmp_path: Path) -> None:
+    fake_python(bare, "python3", (3, 11))
+    root = tmp_path / "root"
+    pg_prove(root)
+    postgres(root, "17", "pgtap", "plpgsql_check")
+    assert "mariadb-server" in run("test", str(bare), root).stderr
+    mariadb(root)
+    assert run("test", str(bare), root).returncode == 0
+    (root / "usr/sbin/mariadbd").unlink()
+    assert "mariadb-server" in run("test", str(bare), root).stderr
 
 
 @pytest.mark.parametrize("arguments", ["", "all"])
