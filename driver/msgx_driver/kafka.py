@@ -371,7 +371,9 @@ class KafkaSender:
             return
         since, known = self._down or (self._clock.monotonic(), "")
         # That all brokers are down follows from the others, which say why.
-        if not known or (known.startswith("_ALL_BROKERS_DOWN") and error.code() != KafkaError._ALL_BROKERS_DOWN):
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            known = known or _name(error)
+        elif known in ("", "_ALL_BROKERS_DOWN"):
             known = f"{_name(error)}: {error.str()}"[:300]
         self._down = (since, known)
 
