@@ -14,7 +14,7 @@ help:
 	@echo 'make setup    install the driver and its tools into $(VENV)'
 	@echo 'make replay   run a generated day of 300 flights on an embedded PostgreSQL'
 	@echo 'make test     run every test'
-	@echo 'make chaos    crashes, random streams and decoder fuzz in full numbers; takes about half an hour'
+	@echo 'make chaos    crashes, random streams and decoder fuzz in full numbers; takes about an hour'
 	@echo 'make bench    measure speed beside named references; under 20 minutes, BENCH=--quick under 2'
 	@echo 'make lint     check form and types: ruff, mypy, sqlfluff'
 	@echo 'make clean    remove $(VENV), caches and the embedded database of make replay'
@@ -42,6 +42,8 @@ chaos:
 	sh scripts/prerequisites.sh test
 	$(MAKE) --no-print-directory setup
 	MSGX_TEST_KILLS="$${MSGX_TEST_KILLS:-50}" MSGX_TEST_STOPS="$${MSGX_TEST_STOPS:-10}" \
+	MSGX_TEST_SERVICE_KILLS="$${MSGX_TEST_SERVICE_KILLS:-300}" MSGX_TEST_SERVICE_STOPS="$${MSGX_TEST_SERVICE_STOPS:-40}" \
+	MSGX_TEST_SERVICE_OUTAGES="$${MSGX_TEST_SERVICE_OUTAGES:-10}" \
 	MSGX_TEST_STREAMS="$${MSGX_TEST_STREAMS:-3000}" MSGX_TEST_FUZZ="$${MSGX_TEST_FUZZ:-200000}" \
 	$(BIN)/pytest driver/tests/chaos driver/tests/property driver/tests/acceptance/test_golden.py \
 	  driver/tests/integration/test_mutations.py driver/tests/unit/test_wire_decode.py driver/tests/unit/test_wire_encodings.py

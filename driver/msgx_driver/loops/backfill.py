@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 
 TARGET: Final = "MAILBOX"
 OTHER_WORKER: Final = "MX503"
-LEASE_SECONDS: Final = 60
+LEASE_SECONDS: Final = 10
+"""Two workers at once would do no harm, a mark is idempotent: the lease only spares double work."""
 BACKOFF_FIRST: Final = 1.0
 BACKOFF_LAST: Final = 60.0
 STANDBY_SECONDS: Final = 1.0

@@ -17,11 +17,12 @@ class Toll:
     unfinished: int = 0
 
 
+NAMES = ("kills", "server stops", "service kills", "database stops", "outages")
 TOLLS = pytest.StashKey[dict[str, Toll]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[TOLLS] = {"kills": Toll(), "server stops": Toll()}
+    config.stash[TOLLS] = {name: Toll() for name in NAMES}
 
 
 @pytest.fixture
@@ -33,8 +34,7 @@ def tolls(request: pytest.FixtureRequest) -> dict[str, Toll]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for name, toll in config.stash.get(TOLLS, {}).items():
         if toll.crashes:
-            verb = "killed" if name == "kills" else "stopped"
             terminalreporter.write_line(
                 f"{name}: {toll.crashes}  lost {toll.lost}  doubled {toll.doubled}"
-                f"  unfinished when {verb}: {toll.unfinished}"
+                f"  with unfinished work: {toll.unfinished}"
             )

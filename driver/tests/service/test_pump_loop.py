@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import subprocess
@@ -38,6 +39,10 @@ def test_it_is_woken_and_ends_cleanly(database: Database, services: Services) ->
     assert checks["queue"] == "ok"
 
 
+def is_finished(database: Database, number: int) -> bool:
+    return database.finished() == number
+
+
 def test_enqueueing_wakes_it(database: Database, services: Services) -> None:
     """Not by polling alone: many waits end well before the idle time of one second."""
     services.start(database.dsn, *PUMP).wait_for(IS_WRITER)
@@ -45,7 +50,7 @@ def test_enqueueing_wakes_it(database: Database, services: Services) -> None:
     for number in range(1, 11):
         before = time.monotonic()
         database.enqueue(number, ["x"])
-        eventually(lambda number=number: database.finished() == number, "the message")
+        eventually(functools.partial(is_finished, database, number), "the message")
         delays.append(time.monotonic() - before)
     assert sorted(delays)[len(delays) // 2] < 0.5, delays
 
