@@ -117,7 +117,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0001__initial.sql', '66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9', now(), session_user),
     ('versioned', 'V0002__service.sql', 'b0a792fd14f264564f92541e4149be933981bf131471d090cfc250c0373ec4a9', now(), session_user),
     ('repeatable', 'procedures/backfill/claim_backfill.sql', 'fd7290281f1654233d0f3e24e064b467634b3d3b6510e26c7c24c963b117e9ba', now(), session_user),
-    ('repeatable', 'procedures/backfill/confirm_backfill.sql', 'f44418cea1f7719a8b4ebb7f36e10d918c98eec4b0311d7b7fdced3871dbc16a', now(), session_user),
+    ('repeatable', 'procedures/backfill/confirm_backfill.sql', '5cf15763645c3f5ce69b3712e0e506fe8af151e7b7162ff389f071de9192d0c2', now(), session_user),
     ('repeatable', 'procedures/backfill/fail_backfill.sql', '3c93efdf0d9b8194353a9972b5eb8caeb2fc8891388b3107185a8ccb9277036d', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', 'face7ae915f8a3a6c1d1a6335c565bdf89d6be23eb5c2b1978b08abcbd88bc49', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_fdel.sql', 'a772460dbb7caa9eb5b7400fbf1500d31c0fd2aabda29ef392419b6ea0472a52', now(), session_user),

@@ -23,7 +23,7 @@ from psycopg.conninfo import make_conninfo
 from msgx_driver.embedded import embedded_server
 from msgx_driver.generate import MIN_FLIGHTS, generate_day
 from tests.service.conftest import Running, Services, eventually
-from tests.service.world import World
+from tests.service.world import World, day_bytes
 
 from .conftest import Toll
 
@@ -64,7 +64,8 @@ class Feeder:
         self.world = world
         self.chance = random.Random(seed)
         flights = max(rows // 14, MIN_FLIGHTS)
-        self.messages = [m.payload for m in generate_day(flights, seed).messages]
+        self.messages = day_bytes(generate_day(flights, seed))
+        assert all(self.messages)
         self.at = 0
 
     @property

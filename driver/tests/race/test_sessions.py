@@ -172,3 +172,40 @@ def test_a_setting_waits_for_the_message_at_hand(sessions: Callable[[], Session]
         pump.conn.execute("commit")
         change.result(30)
     assert pump.one("select value from setting where name = 'wire.empty_scalar'") == "clear"
+
+
+def test_no_mark_is_passed_by_the_floor(sessions: Callable[[], Session]) -> None:
+    """Messages end while marks are confirmed: the floor passes neither the head nor what has just ended (US-09/2)."""
+    pump, worker = sessions(), sessions()
+    pump.acquire()
+    count = 3000
+    pump.enqueue(*range(1, count + 1))
+    pump.conn.execute("update proc_state set mailbox_id = message_id")
+    pump.conn.execute("insert into inbox_cursor (source, watermark) values ('race', %s)", (count,))
+    token = "00000000-0000-0000-0000-000000000001"
+    start, over = threading.Barrier(2), threading.Event()
+
+    def finish() -> None:
+        start.wait()
+        for number in range(1, count + 1):
+            pump.one("select process_message(%s, %s, null)", number, Jsonb({"meta": {"TYPE": "LDM", "STYP": "X"}}))
+        over.set()
+
+    def mark() -> int:
+        start.wait()
+        done = 0
+        while True:
+            last = over.is_set()
+            claimed = worker.conn.execute(
+                "select message_id, backfill_seq from claim_backfill('race', %s, 100, 60, null)", (token,)
+            ).fetchall()
+            ids, seqs = [row[0] for row in claimed], [row[1] for row in claimed]
+            done += worker.one("select confirm_backfill(%s, %s, %s, null)", token, ids, seqs)
+            if last and not claimed:
+                return done
+
+    with ThreadPoolExecutor(2) as pool:
+        finishing, marking = pool.submit(finish), pool.submit(mark)
+        finishing.result(120)
+        assert marking.result(120) == count
+    assert worker.one("select count(*) from backfill_todo") == 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import psycopg
 
 from msgx_driver.clock import SystemClock
+from msgx_driver.generate import Day
 from msgx_driver.loops.pump import Pump
 from msgx_driver.migrate import migrate_up
 from msgx_driver.store import Store
@@ -29,6 +31,18 @@ SETTINGS = (
 SERVICE_TABLES = ("inbox_cursor", "inbox_gap", "delivery_target", "loop_status")
 OF_DELIVERY = {"status", "attempts", "lease_token", "next_attempt_at", "last_error", "sent_at"}
 OF_SERVICE = {"source", "mailbox_id", "late", "backfill_status", "backfill_attempts", "backfill_next_at", "raw_hash"}
+
+
+def day_bytes(day: Day) -> list[bytes]:
+    """The messages of a generated day as a binary column holds them: text in the encoding that it declares."""
+    found = []
+    for message in day.messages:
+        if message.text is None:
+            found.append(message.payload)
+            continue
+        declared = re.match(r"""\s*<\?xml[^>]*encoding=["']([\w-]+)""", message.text)
+        found.append(message.text.encode(declared[1] if declared else "utf-8"))
+    return found
 
 
 @dataclass

@@ -20,8 +20,7 @@ declare
     v_now   timestamptz := _resolve_now(p_now);
     v_floor bigint;
     v_done  integer;
-    v_open  bigint;
-    v_head  bigint;
+    v_next  bigint;
 begin
     if p_message_ids is null or cardinality(p_message_ids) is distinct from cardinality(p_seqs) then
         perform _raise('MX001', 'confirm_backfill needs a backfill_seq for each message', null);
@@ -33,14 +32,17 @@ begin
       from unnest(p_message_ids, p_seqs) as c (message_id, seq)
      where s.message_id = c.message_id and s.backfill_seq = c.seq and s.backfill_status in ('PENDING', 'CLAIMED');
     get diagnostics v_done = row_count;
-    select min(s.message_id) into v_open from proc_state s
-     where s.backfill_status in ('PENDING', 'CLAIMED') and s.message_id >= v_floor and s.mailbox_id is not null;
-    -- The head may be ending at this moment, unseen: the floor never passes it. enqueue_messages lowers it for late ids.
-    select min(s.message_id) into v_head from proc_state s
-     where s.status in ('PENDING', 'FAILED')
-       and s.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER');
+    -- One statement, one snapshot: the head that ends meanwhile is either open or still the head, and the floor passes
+    -- neither. enqueue_messages lowers it for late ids.
+    select least(
+               (select min(s.message_id) from proc_state s
+                 where s.backfill_status in ('PENDING', 'CLAIMED') and s.message_id >= v_floor and s.mailbox_id is not null),
+               (select min(s.message_id) from proc_state s
+                 where s.status in ('PENDING', 'FAILED')
+                   and s.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER')))
+      into v_next;
     update delivery_target t
-       set floor_id = coalesce(least(v_open, v_head), greatest(v_floor, (select max(i) from unnest(p_message_ids) i))),
+       set floor_id = coalesce(v_next, greatest(v_floor, (select max(i) from unnest(p_message_ids) i))),
            failures = 0, blocked_since = null, last_error = null, confirmed_at = v_now
      where t.target = 'MAILBOX';
     return v_done;
