@@ -8,11 +8,12 @@ HOME_DIR := $(CURDIR)/.msgx
 DAY   := build/day
 
 .DEFAULT_GOAL := help
-.PHONY: help setup replay test chaos bench lint clean
+.PHONY: help setup replay demo-service test chaos bench lint clean
 
 help:
 	@echo 'make setup    install the driver and its tools into $(VENV)'
 	@echo 'make replay   run a generated day of 300 flights on an embedded PostgreSQL'
+	@echo 'make demo-service  a day through mailbox, driver and Kafka on this machine; DEMO="--speed 20 --keep"'
 	@echo 'make test     run every test'
 	@echo 'make chaos    crashes, random streams and decoder fuzz in full numbers; takes about an hour'
 	@echo 'make bench    measure speed beside named references; under 20 minutes, BENCH=--quick under 2'
@@ -31,6 +32,11 @@ $(STAMP): pyproject.toml
 replay: setup
 	$(BIN)/msgx-driver generate --flights 300 --seed 20260909 --out $(DAY)
 	MSGX_HOME="$(HOME_DIR)" $(BIN)/msgx-driver replay --expect $(DAY)/manifest.json $(DAY)/day.jsonl
+
+demo-service:
+	sh scripts/prerequisites.sh service
+	$(MAKE) --no-print-directory setup
+	$(BIN)/python scripts/demo_service.py $(DEMO)
 
 test:
 	sh scripts/prerequisites.sh test

@@ -3,6 +3,7 @@
 #
 #   prerequisites.sh python   print the Python interpreter to use
 #   prerequisites.sh setup    Python 3.11 or newer that can make virtual environments
+#   prerequisites.sh service  also Java 17 and Maven for Apache Kafka, and MariaDB
 #   prerequisites.sh test     also PostgreSQL 15 or newer with pgTAP and plpgsql_check (unless MSGX_TEST_PG_DSN
 #                             names a server that has them), and pg_prove; Java 17 and Maven for Apache Kafka,
 #                             also beside a broker in MSGX_TEST_KAFKA: some tests stop theirs; MariaDB, for the same
@@ -90,6 +91,7 @@ check() {
     else
         lack "Python 3.11 or newer (tried \$PYTHON, python3, python3.14 to python3.11; python3 is $(python3 --version 2>/dev/null || echo absent))" "python3 python3-venv"
     fi
+    case $what in service | test) check_servers ;; esac
     [ "$what" = test ] || return 0
     if [ -n "${MSGX_TEST_PG_DSN:-}" ]; then
         command -v psql >/dev/null 2>&1 || lack "psql, for the server in MSGX_TEST_PG_DSN" postgresql-client
@@ -102,6 +104,9 @@ check() {
     else
         command -v pg_prove >/dev/null 2>&1
     fi || lack "pg_prove, which runs the pgTAP tests" libtap-parser-sourcehandler-pgtap-perl
+}
+
+check_servers() {
     find_java || lack "Java 17 or newer, for Apache Kafka" "$(java_package)"
     command -v mvn >/dev/null 2>&1 || lack "Maven, which brings Apache Kafka" maven
     { find_program mariadbd && find_program mariadb-install-db; } || lack "MariaDB's server (mariadbd and mariadb-install-db)" mariadb-server
@@ -138,9 +143,9 @@ python)
     }
     exit 0
     ;;
-setup | test) ;;
+setup | service | test) ;;
 *)
-    echo "usage: sh scripts/prerequisites.sh python|setup|test" >&2
+    echo "usage: sh scripts/prerequisites.sh python|setup|service|test" >&2
     exit 2
     ;;
 esac
@@ -152,7 +157,8 @@ if [ -n "$missing" ] && [ -z "$root" ] && [ "$(id -u)" = 0 ] && command -v apt-g
 fi
 if [ -n "$missing" ]; then
     {
-        echo "msgx: make $what needs what this machine does not have:$missing"
+        case $what in service) name="demo-service" ;; *) name=$what ;; esac
+        echo "msgx: make $name needs what this machine does not have:$missing"
         if command -v apt-get >/dev/null 2>&1 || [ -n "$root" ]; then
             echo "Install it with:"
             echo "  sudo apt-get update && sudo apt-get install -y$packages"
