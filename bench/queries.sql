@@ -43,3 +43,7 @@ select r.message_id, r.payload from message_raw r where r.message_id >= %(first)
 -- As if the messages had come from a mailbox: only those are marked there.
 insert into inbox_cursor (source, watermark) values ('replay', 0) on conflict (source) do nothing;
 update proc_state set mailbox_id = message_id where mailbox_id is null and message_id >= (select floor_id from delivery_target where target = 'MAILBOX');
+
+-- name: nothing_sent
+update msg_event set status = 'PENDING', sent_at = null, lease_token = null where target = 'KAFKA:schd' and status = 'SENT';
+update delivery_target set floor_id = 0, lease_token = null, lease_until = null;
