@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,18 +82,21 @@ def test_plan_prints_what_up_would_run(cli: Cli, airport: Airport) -> None:
 
 
 def test_the_printed_plan_run_by_psql_is_the_whole_installation(cli: Cli, airport: Airport, pg_server: Any) -> None:
-    other = ("--db", airport.admin, "--schema", "other")
+    # A name of its own: roles belong to the whole server, and other tests make some too.
+    schema = f"p{uuid.uuid4().hex[:8]}"
+    other = ("--db", airport.admin, "--schema", schema)
     fresh = cli("migrate", "plan", *other).stdout
-    assert b"set local role other_owner;" in fresh
-    assert airport.rows("select count(*) from pg_namespace where nspname = 'other'") == [(0,)]
-    assert airport.rows("select count(*) from pg_roles where rolname like 'other\\_%'") == [(0,)]
+    assert f"set local role {schema}_owner;".encode() in fresh
+    assert airport.rows(f"select count(*) from pg_namespace where nspname = '{schema}'") == [(0,)]
+    assert airport.rows(f"select count(*) from pg_roles where rolname like '{schema}\\_%'") == [(0,)]
     try:
         run_by_psql(pg_server.bindir, airport.admin, fresh)
         assert json.loads(cli("migrate", "verify", *other, "--json").stdout) == []
-        assert cli("migrate", "up", *other).stdout == b"schema other: 0 files applied\n"
+        assert cli("migrate", "up", *other).stdout == f"schema {schema}: 0 files applied\n".encode()
     finally:
-        airport.execute("drop schema if exists other cascade")
-        airport.execute("drop role if exists other_owner, other_driver, other_operator, other_report")
+        airport.execute(f"drop schema if exists {schema} cascade")
+        roles = ", ".join(f"{schema}_{role}" for role in ("owner", "driver", "operator", "report"))
+        airport.execute(f"drop role if exists {roles}")
 
 
 def run_by_psql(bindir: Path, dsn: str, script: bytes) -> None:
