@@ -121,8 +121,11 @@ def _service(ground: Ground, name: str) -> Iterator[World]:
 
 def _put(world: World, payloads: Iterable[bytes]) -> None:
     with world.mailbox.connect() as conn, conn.cursor() as cursor:
+        # One transaction: else the flushes of the mailbox would set the pace.
+        conn.begin()
         for payload in payloads:
             cursor.execute("insert into CMINMSGS (CMINMSGS_CLOB_MSG) values (%s)", (payload,))
+        conn.commit()
 
 
 def _settle(ground: Ground, world: World) -> float:
