@@ -200,7 +200,7 @@ def test_no_mark_is_passed_by_the_floor(sessions: Callable[[], Session]) -> None
                 "select message_id, backfill_seq from claim_backfill('race', %s, 100, 60, null)", (token,)
             ).fetchall()
             ids, seqs = [row[0] for row in claimed], [row[1] for row in claimed]
-            done += worker.one("select confirm_backfill(%s, %s, %s, null)", token, ids, seqs)
+            done += int(worker.one("select confirm_backfill(%s, %s, %s, null)", token, ids, seqs))
             if last and not claimed:
                 return done
 
