@@ -2,7 +2,7 @@
 drop view if exists health;
 
 create view health as
-select 'loop ' || l.loop as check, case l.state when 'RUNNING' then 'ok' when 'FAILED' then 'fail' else 'warn' end as status,
+select 'loop ' || l.loop as "check", case l.state when 'RUNNING' then 'ok' when 'FAILED' then 'fail' else 'warn' end as status,
        format('%s since %s, last sign of life %s', l.state, l.since, l.beat_at)
            || case when l.state = 'FAILED' then ': ' || coalesce(l.last_error, '') else '' end as detail
   from loop_status l
