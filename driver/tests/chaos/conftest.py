@@ -17,7 +17,7 @@ class Toll:
     unfinished: int = 0
 
 
-NAMES = ("kills", "server stops", "service kills", "database stops", "outages")
+NAMES = ("kills", "server stops", "service kills", "database stops", "outages", "connections cut")
 TOLLS = pytest.StashKey[dict[str, Toll]]()
 
 

@@ -1,8 +1,9 @@
 """The service killed and cut off in the middle of a day: nothing lost, nothing doubled (US-01, US-03, US-07, US-09).
 
-`MSGX_TEST_SERVICE_KILLS`, `_STOPS` (of PostgreSQL) and `_OUTAGES` (of mailbox and broker, each) are the numbers;
-`make chaos` sets 300, 40 and 10. The mailbox is written while all this goes on, with lower ids that commit late and ids
-that never come. A moment is a number of finished, sent or marked messages, drawn from a fixed seed.
+`MSGX_TEST_SERVICE_KILLS`, `_STOPS` (of PostgreSQL), `_OUTAGES` (of mailbox and broker, each) and `_CUTS` (of all
+sessions) are the numbers; `make chaos` sets 300, 40, 10 and 40. The mailbox is written while all this goes on, with lower
+ids that commit late and ids that never come. A moment is a number of finished, sent or marked messages, drawn from a
+fixed seed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .conftest import Toll
 KILLS = int(os.environ.get("MSGX_TEST_SERVICE_KILLS", "60"))
 STOPS = int(os.environ.get("MSGX_TEST_SERVICE_STOPS", "3"))
 OUTAGES = int(os.environ.get("MSGX_TEST_SERVICE_OUTAGES", "1"))
+CUTS = int(os.environ.get("MSGX_TEST_SERVICE_CUTS", "4"))
 PER_ROUND = 6
 TIMEOUT = 120.0
 
@@ -230,6 +232,26 @@ def test_immediate_stops_of_the_database(
             world.close()
     finally:
         server.remove()
+
+
+def test_connections_cut_in_the_middle(world: World, pg_server: Any, tolls: dict[str, Toll]) -> None:
+    """All sessions of the service end at once, in the middle of whatever they do: it connects again and goes on."""
+    chance = random.Random(15)
+    feeder = Feeder(world, CUTS * PER_ROUND, 15)
+    toll = tolls["connections cut"]
+    service = world.start()
+    for number in range(CUTS):
+        feeder.write(max(feeder.left // (CUTS - number), 1))
+        moment(world, chance)
+        toll.unfinished += not world.settled()
+        world.value(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'msgx-driver'"
+        )
+        toll.crashes += 1
+    feeder.write(feeder.left)
+    world.wait_until_settled(TIMEOUT)
+    assert service.end() == 0
+    book(toll, world.account(pg_server.new_database()))
 
 
 def test_a_relay_paused_past_its_lease(world: World, pg_server: Any) -> None:

@@ -27,6 +27,24 @@ def eventually(predicate: Callable[[], Any], what: str, timeout: float = TIMEOUT
     return wait_until(predicate, timeout=timeout, clock=SystemClock(), interval=0.02, what=what)
 
 
+TAKEOVERS = pytest.StashKey[list[float]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[TAKEOVERS] = []
+
+
+@pytest.fixture
+def takeovers(request: pytest.FixtureRequest) -> list[float]:
+    """Seconds from a kill to the next writer; shown at the end of the run."""
+    return request.config.stash[TAKEOVERS]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for seconds in config.stash.get(TAKEOVERS, []):
+        terminalreporter.write_line(f"a standby became the writer {seconds:.2f} s after the kill")
+
+
 @dataclass
 class Running:
     """A started service; `log` holds its JSON lines."""

@@ -62,7 +62,7 @@ def test_a_second_one_ends_with_8(database: Database, services: Services) -> Non
     assert second.said("another writer is active")
 
 
-def test_a_standby_takes_over_after_a_kill(database: Database, services: Services) -> None:
+def test_a_standby_takes_over_after_a_kill(database: Database, services: Services, takeovers: list[float]) -> None:
     first = services.start(database.dsn, *PUMP)
     first.wait_for(IS_WRITER)
     second = services.start(database.dsn, *PUMP, "--standby")
@@ -72,8 +72,8 @@ def test_a_standby_takes_over_after_a_kill(database: Database, services: Service
     killed = time.monotonic()
     first.end(signal.SIGKILL)
     second.wait_for(IS_WRITER)
-    print(f"standby took over after {time.monotonic() - killed:.2f} s")
-    assert time.monotonic() - killed < 10
+    takeovers.append(time.monotonic() - killed)
+    assert takeovers[-1] < 10
     database.enqueue(2, ["b"])
     eventually(lambda: database.finished() == 2, "the second message")
     assert second.end() == ExitCode.OK
@@ -155,6 +155,24 @@ def test_the_queue_waits_for_the_backoff(database: Database, services: Services)
     assert (
         database.value("select status || '/' || error_class from proc_state where message_id = 1") == "DEAD/EXHAUSTED"
     )
+
+
+def test_a_blocked_log_does_not_stop_it(database: Database) -> None:
+    """Nobody reads its stderr: the pipe is full after a few hundred lines (OPS-2)."""
+    messages = 1500
+    database.enqueue(1, ["x"] * messages)
+    with subprocess.Popen(
+        [PROGRAM, "run", "--db", database.dsn, *PUMP, "--log-level", "DEBUG"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as service:
+        try:
+            eventually(lambda: database.finished() == messages, "all messages")
+            service.send_signal(signal.SIGTERM)
+            assert service.wait(TIMEOUT) == ExitCode.OK
+        finally:
+            service.kill()
 
 
 def test_it_catches_up_and_flushes_again(database: Database, services: Services) -> None:
