@@ -2,8 +2,8 @@
 
 `MSGX_TEST_SERVICE_KILLS`, `_STOPS` (of PostgreSQL), `_OUTAGES` (of mailbox and broker, each) and `_CUTS` (of all
 sessions) are the numbers; `make chaos` sets 300, 40, 10 and 40. The mailbox is written while all this goes on, with
-lower ids that commit late and ids that never come. A moment is a number of finished, sent or marked messages, drawn from
-a fixed seed.
+lower ids that commit late and ids that never come. A moment is a number of finished, sent or marked messages, drawn
+from a fixed seed.
 """
 
 from __future__ import annotations
