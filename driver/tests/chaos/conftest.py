@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.service.conftest import services as services
+
 
 @dataclass
 class Toll:

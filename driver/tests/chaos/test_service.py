@@ -37,15 +37,6 @@ TIMEOUT = 120.0
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> Iterator[Services]:
-    made = Services(tmp_path, [])
-    yield made
-    for running in made.started:
-        running.process.kill()
-        running.process.wait(TIMEOUT)
-
-
-@pytest.fixture
 def world(pg_server: Any, local_mailbox: Any, local_kafka: Any, services: Services) -> Iterator[World]:
     """An installation on the servers of this run, with tables and topics of its own."""
     local_mailbox.reset(binary=True)

@@ -6,7 +6,6 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ import pymysql
 
 from msgx_driver.clock import SystemClock, wait_until
 from msgx_driver.config import Mailbox as MailboxConfig
+from tests.services.process import OwnProcess
 
 __all__ = ["MariaDbServer", "missing_mariadb"]
 
@@ -27,7 +27,6 @@ PROGRAMS: Final = ("mariadbd", "mariadb-install-db")
 FOLDERS: Final = "/usr/sbin:/usr/local/sbin:/usr/libexec"
 TABLES: Final = Path(__file__).resolve().parents[3] / "deploy" / "mailbox.sql"
 START_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 60.0
 
 
 def _program(name: str) -> str | None:
@@ -39,7 +38,7 @@ def missing_mariadb() -> list[str]:
     return [name for name in PROGRAMS if _program(name) is None]
 
 
-class MariaDbServer:
+class MariaDbServer(OwnProcess):
     """The server of a `mysql://admin:password@host:port` URL, or, without it, one of its own in a temporary folder.
 
     `user` has the right PROCESS, `plain_user` has not; both read the tables and mark CMINMSGS.
@@ -47,7 +46,6 @@ class MariaDbServer:
 
     def __init__(self, url: str | None = None) -> None:
         self.local = url is None
-        self._process: subprocess.Popen[bytes] | None = None
         run = uuid.uuid4().hex[:8]
         self.database = f"msgx_test_{run}"
         self.user = f"msgx_{run}"
@@ -146,25 +144,6 @@ class MariaDbServer:
         except pymysql.err.OperationalError:
             return False
         return True
-
-    def stop(self) -> None:
-        """End the server in an orderly way."""
-        self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End the server at once, as a power cut does."""
-        self._end(signal.SIGKILL)
-
-    def _end(self, number: signal.Signals) -> None:
-        process = self._process
-        assert process is not None
-        process.send_signal(number)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_SECONDS)
-        self._process = None
 
     def connect_admin(self, **options: Any) -> pymysql.connections.Connection[Any]:
         """A connection of the administrator, in autocommit; `with` closes it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from msgx_driver.clock import SystemClock, wait_until
+from tests.services.process import OwnProcess
 
 __all__ = ["KafkaServer", "RawRecord", "missing_programs"]
 
@@ -27,7 +27,6 @@ HERE: Final = Path(__file__).resolve().parent
 CACHE: Final = HERE.parents[3] / "build" / "kafka"
 DOWNLOAD_SECONDS: Final = 600
 START_SECONDS: Final = 90.0
-STOP_SECONDS: Final = 60.0
 READ_SECONDS: Final = 60.0
 JAVA_OPTIONS: Final = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -85,12 +84,11 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-class KafkaServer:
+class KafkaServer(OwnProcess):
     """The server that `bootstrap` names, or, without it, one of its own below `home`, a new temporary folder."""
 
     def __init__(self, bootstrap: str | None = None) -> None:
         self.local = bootstrap is None
-        self._process: subprocess.Popen[bytes] | None = None
         if bootstrap is not None:
             self.bootstrap = bootstrap
             return
@@ -161,25 +159,6 @@ class KafkaServer:
             return bool(self._admin().list_topics(timeout=2).brokers)
         except (OSError, KafkaException):
             return False
-
-    def stop(self) -> None:
-        """End the server in an orderly way."""
-        self._end(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End the server at once, as a power cut does."""
-        self._end(signal.SIGKILL)
-
-    def _end(self, number: signal.Signals) -> None:
-        process = self._process
-        assert process is not None
-        process.send_signal(number)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_SECONDS)
-        self._process = None
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
