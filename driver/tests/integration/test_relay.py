@@ -274,7 +274,7 @@ def test_a_result_that_comes_after_the_lease_is_dropped(
     def take_over() -> None:
         wait_until(taken, timeout=PATIENCE, clock=scene.clock, what="the take-over")
 
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="msgx_driver"):
         assert scene.relay(Late(take_over)).step() == 0
     assert "the lease went to another relay" in caplog.text
     # What is booked is what the other one delivered, record by record.

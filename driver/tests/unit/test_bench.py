@@ -128,7 +128,7 @@ def test_an_unknown_row_is_a_wrong_call() -> None:
 
 
 def test_statements_have_names() -> None:
-    assert query("highest_event").startswith(b"select")
+    assert query("detail_rows").startswith(b"select")
 
 
 def test_programs_are_the_newest_complete_ones(tmp_path: Path) -> None:
