@@ -11,14 +11,14 @@ DAY   := build/day
 .PHONY: help setup replay demo-service test chaos bench lint clean
 
 help:
-	@echo 'make setup    install the driver and its tools into $(VENV)'
-	@echo 'make replay   run a generated day of 300 flights on an embedded PostgreSQL'
+	@echo 'make setup         install the driver and its tools into $(VENV)'
+	@echo 'make replay        run a generated day of 300 flights on an embedded PostgreSQL'
 	@echo 'make demo-service  a day through mailbox, driver and Kafka on this machine; DEMO="--speed 20 --keep"'
-	@echo 'make test     run every test'
-	@echo 'make chaos    crashes, random streams and decoder fuzz in full numbers; takes about an hour'
-	@echo 'make bench    measure speed beside named references; under 20 minutes, BENCH=--quick under 2'
-	@echo 'make lint     check form and types: ruff, mypy, sqlfluff'
-	@echo 'make clean    remove $(VENV), caches and the embedded database of make replay'
+	@echo 'make test          run every test'
+	@echo 'make chaos         crashes, random streams and decoder fuzz in full numbers; takes about an hour'
+	@echo 'make bench         measure speed beside named references; under 20 minutes, BENCH=--quick under 2'
+	@echo 'make lint          check form and types: ruff, mypy, sqlfluff'
+	@echo 'make clean         remove $(VENV), caches and the embedded database of make replay'
 
 setup: $(STAMP)
 
