@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -35,6 +36,9 @@ def cli(quick: bool, names: tuple[str, ...], strict: bool, out: Path) -> None:
     Ends with 0 when every row ran, bars missed or not.
     """
     setup_logging("WARNING")
+    # libpq's variables would lead to another server.
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
     try:
         missed = run([name for name in ROWS if not names or name in names], quick=quick, out=out)
     except MsgxError as e:

@@ -40,9 +40,8 @@ set local search_path = :"schema";
 TAIL = """\
 commit;
 reset role;
-set search_path = :"schema";
-analyze;
-reset search_path;
+select format('analyze %I.%I', t.schemaname, t.tablename)
+  from pg_catalog.pg_tables t where t.schemaname = :'schema' \\gexec
 reset client_min_messages;
 \\o
 \\echo msgx is installed in schema :schema

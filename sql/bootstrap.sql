@@ -15,6 +15,13 @@ begin
             'msgx needs PostgreSQL 15 or newer and a database in UTF8; this is %s in %s',
             current_setting('server_version'), current_setting('server_encoding'));
     end if;
+    if exists (select 1 from pg_catalog.pg_namespace n
+                where n.nspname = v_schema and pg_catalog.pg_get_userbyid(n.nspowner) <> v_schema || '_owner'
+                  and to_regclass(format('%I.schema_history', v_schema)) is null)
+    then
+        raise exception using errcode = 'MX302', message = format(
+            'schema %s is there already and is not ours; drop it, or install under another name', v_schema);
+    end if;
     foreach v_role in array array['owner', 'driver', 'operator', 'report'] loop
         if not exists (select 1 from pg_catalog.pg_roles r where r.rolname = v_schema || '_' || v_role) then
             begin

@@ -162,7 +162,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_require_head.sql', '8e9bbc659e3d9debe205a1f49f26c9bb0b26bca4ff0d1ddc55fdb85a730ea6fb', now(), session_user),
     ('repeatable', 'procedures/pipeline/_resolve_now.sql', '6432fbde0421b2a0719494fb8d36be67fcacda8dac57c9c0357f1ebc9404f6da', now(), session_user),
     ('repeatable', 'procedures/pipeline/_writer_key.sql', 'ea680b0262e0512513826106ec1ca8a2b6f239a74f3c2ca2150b7b3c711c5208', now(), session_user),
-    ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '42988d2f14d484a3fad60f33f2dab7845f5262bed54fe95c8a3beb8d531b598e', now(), session_user),
+    ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '9d6a7d129270a84515e7a16671790cd23e725b49a8d9eedbf93dfb090683b8dc', now(), session_user),
     ('repeatable', 'procedures/pipeline/acquire_writer.sql', '13f3b246e25c74684cb011c8fd26d7d5ea815fa5478a3a3f5f15b70e9a6ee562', now(), session_user),
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
     ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'c19a40ed3681289e5d3ea0730d074fc3225a516fe22270a698755191b07897b0', now(), session_user),
@@ -178,7 +178,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/schedule/_sis_day.sql', '87d586d2e427ed39c9b804695c5b03286726303999ed5b281bf78ecb9f464e91', now(), session_user),
     ('repeatable', 'procedures/schedule/_snapshot_day.sql', 'a669309a2028a04c455962ed40a7f1d5fcae96eb05f04ead52627e2b0d510ca6', now(), session_user),
     ('repeatable', 'procedures/settings/_get_setting.sql', '88924c8fb89135630f70c878c2d88db2a2a16204e4459dc74a677dcbf0390848', now(), session_user),
-    ('repeatable', 'procedures/settings/set_setting.sql', '187497a092b18f4f9e316c35c94723ca8c6b5ba855247eb464fa5e45c74f167f', now(), session_user),
+    ('repeatable', 'procedures/settings/set_setting.sql', 'a399d15c2ceae5c7688d40f66c4133c0ef8cbcdade6d319eb3f44d1d4ce6270e', now(), session_user),
     ('repeatable', 'procedures/state/_check_flights.sql', 'd35988bc49583669e7d7c103c77b70b63b4f364fe445341947f8957ddbd581e1', now(), session_user),
     ('repeatable', 'procedures/state/_delete_flights.sql', 'aaaed25c011a2c3fd43b9f51137f2951204149abe04efdff17cc0673e8b59205', now(), session_user),
     ('repeatable', 'procedures/state/_merge_items.sql', 'c4da3da64cdaf75ec8a68a520bb76e35509290d9e919d415b7d528a7aefaae0d', now(), session_user),
@@ -203,9 +203,8 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'secure.sql', '263e094b29b9c619280b2712bb35ed37538ae228b8bdb504112a225a0526798f', now(), session_user);
 commit;
 reset role;
-set search_path = :"schema";
-analyze;
-reset search_path;
+select format('analyze %I.%I', t.schemaname, t.tablename)
+  from pg_catalog.pg_tables t where t.schemaname = :'schema' \gexec
 reset client_min_messages;
 \o
 \echo msgx is installed in schema :schema

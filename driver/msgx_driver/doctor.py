@@ -93,7 +93,7 @@ def _pooler(conninfo: str, conn: psycopg.Connection[Any]) -> Finding:
 
 
 def _schema(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
-    hint = "run msgx-driver migrate up"
+    hint = "run msgx-driver migrate up --db DSN" + ("" if schema == "msgx" else f" --schema {schema}")
     if _value(conn, "select to_regnamespace(%s)", schema) is None:
         yield Finding("schema", "bad", f"schema {schema} is not in this database; {hint}", ExitCode.SCHEMA)
         return
@@ -115,6 +115,17 @@ def _schema(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
         yield Finding("schema", "bad", detail, ExitCode.SCHEMA)
     else:
         yield Finding("schema", "ok", f"schema {schema}, contract version {found}")
+    gone = [
+        f"{schema}_{role}"
+        for role in ("owner", "driver", "operator", "report")
+        if _value(conn, "select to_regrole(%s)", f"{schema}_{role}") is None
+    ]
+    if gone:
+        detail = (
+            f"this server has no role {', '.join(gone)}; a dump carries none: restore pg_dumpall -r first"
+        )
+        yield Finding("rights", "bad", detail, ExitCode.CONFIG)
+        return
     roles = [
         role
         for role in ("driver", "operator", "report")

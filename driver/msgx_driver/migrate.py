@@ -159,16 +159,24 @@ def migrate_verify(conn: psycopg.Connection[Any], schema: str) -> list[str]:
             for script in (*scripts.versioned, *scripts.repeatables):
                 conn.execute(_render(script.text, scratch, conn))
             conn.execute("reset role; set local search_path = pg_catalog")
-            found = [set(conn.execute(query, {"schema": name}).fetchall()) for name in (schema, scratch)]
+            here, first = (set(conn.execute(query, {"schema": name}).fetchall()) for name in (schema, scratch))
+            conn.execute("select set_config('msgx.reprint', %s, true)", (scratch,))
+            conn.execute(resources.files("msgx_driver").joinpath("reprint.sql").read_text("utf-8").encode())
+            second = set(conn.execute(query, {"schema": scratch}).fetchall())
     except psycopg.errors.InsufficientPrivilege as e:
         raise _not_permitted(schema, e) from e
-    here = found[0]
-    wanted = {(kind, *(re.sub(rf"\b{scratch}(?=\b|_)", schema, text) for text in rest)) for kind, *rest in found[1]}
     if not here:
         return [f"schema {schema}: not installed"]
+
+    def renamed(rows: set[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+        return {(kind, *(re.sub(rf"\b{scratch}(?=\b|_)", schema, text) for text in rest)) for kind, *rest in rows}
+
+    wanted, restored = renamed(first), renamed(second)
+    same = {row[:3] for row in here & (wanted | restored) if row[2] != "grant"}
+    missing = {row for row in wanted - here if row[:3] not in same}
     changed = {row[:3] for row in here} & {row[:3] for row in wanted}
     lines = set()
-    for row in here ^ wanted:
+    for row in (here - wanted - restored) | missing:
         kind, name, what, definition = row
         if what == "grant":
             lines.add(f"{kind} {name}: grant {definition} {'added' if row in here else 'missing'}")

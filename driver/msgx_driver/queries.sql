@@ -104,7 +104,7 @@ select message_id, status, type, styp, attempts, error_class, reason, next_attem
 -- name: counts
 select (select count(*) from flight_schd_display) as flights,
        (select count(*) from snapshot_ledger) as plans,
-       (select count(*) from msg_event where status = 'PENDING') as events_pending,
+       (select coalesce(sum(pending), 0)::bigint from delivery_lag where target <> 'MAILBOX') as events_pending,
        (select count(*) from backfill_todo) as backfill_pending,
        (select count(*) from consistency_check) as anomalies;
 

@@ -1,7 +1,7 @@
 -- Settings: known names and values only, history, lock (docs/decisions.md).
 begin;
 set local search_path = msgx, tap;
-select plan(60);
+select plan(62);
 
 select is(_get_setting('snapshot.absent_flight'), 'delete', 'a setting is read');
 select throws_ok($$select _get_setting('nope')$$, 'MX301', null, 'an unknown one is an error');
@@ -62,6 +62,8 @@ select is((select count(*) from setting s where s.default_value !~ ('^(?:' || s.
 select is((select count(*) from pg_locks
           where relation = 'pipeline_lock'::regclass and pid = pg_backend_pid() and mode = 'RowShareLock'), 1::bigint,
           'the lock row is taken');
+select throws_ok($$select set_setting('airport.time_zone', 'Mars/Base', null)$$, 'MX003', null, 'a zone that nobody knows is refused');
+select lives_ok($$select set_setting('airport.time_zone', 'Europe/Berlin', null)$$, 'a known one is taken');
 select is((select count(*) from setting where description !~ '^(D[0-9]+|FS-|US-|contract)'), 0::bigint,
           'every setting names its source');
 

@@ -1,7 +1,7 @@
 -- A member of a current list without row and tombstone: state is lost (D25, US-03/8).
 begin;
 set local search_path = msgx, tap;
-select plan(29);
+select plan(32);
 
 select tap.start();
 select tap.given(tap.plan_of('09SEP26', 'A', 'B', 'C'), tap.fdel('C'));
@@ -61,6 +61,11 @@ select is(tap.outcome(tap.plan_of('09SEP26', 'A', 'D')), 'SUCCEEDED', 'the next 
 select is(tap.flids(), array['A', 'D', 'N'], 'the flights of the plan are there');
 select is((select version from schd_gen), 2::bigint, 'as the next version');
 select is((select count(*) from _lost_members(null)), 0::bigint, 'nothing is lost');
+
+-- Nothing lost: the lists are still needed.
+select is(acknowledge_state_loss('op', 'a typo', null), '{"lost": 0, "list_rows": 0}'::jsonb, 'nothing is accepted');
+select is((select count(*) from schd_gen_flid), 2::bigint, 'the lists stay');
+select is((select epoch from pipeline_lock), 2, 'and so does the epoch');
 
 select * from finish();
 rollback;

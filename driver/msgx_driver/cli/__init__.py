@@ -100,7 +100,7 @@ def _database_error(error: psycopg.Error) -> MsgxError:
             f"this role has not the right: {text}",
             exit_code=ExitCode.CONFIG,
             hint="run, replay and settings need the role <schema>_driver, republish needs <schema>_operator,"
-            " reading needs <schema>_report",
+            " reading needs <schema>_report, the bytes of a message <schema>_driver or <schema>_operator",
         )
     return MsgxError(f"database error {error.sqlstate}: {text}")
 

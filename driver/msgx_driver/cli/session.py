@@ -93,6 +93,9 @@ class Session:
         if self.config.database.dsn is not None:
             yield self.config.database.conninfo()
             return
+        # libpq's variables (PGHOSTADDR, PGSERVICE …) would lead to some other server, which must never be migrated.
+        for name in [name for name in os.environ if name.startswith("PG")]:
+            del os.environ[name]
         with embedded_server(embedded_home()) as server:
             yield server.dsn
 

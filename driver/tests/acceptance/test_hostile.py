@@ -228,3 +228,11 @@ def test_many_records_in_one_message(cli: Cli, airport: Airport) -> None:
     )
     assert kept == [(100,)]
     assert tables(airport)["flight_tombstone"] == []
+
+
+def test_the_embedded_server_is_never_another_one(cli: Cli, tmp_path: Path) -> None:
+    """Variables of libpq lead elsewhere; the embedded database is migrated without being asked, a foreign one never."""
+    (tmp_path / "service.conf").write_text("[elsewhere]\nhostaddr=127.0.0.1\nport=1\n")
+    file = str(tmp_path / "service.conf")
+    done = cli("status", "--json", PGHOSTADDR="127.0.0.1", PGPORT="1", PGSERVICE="elsewhere", PGSERVICEFILE=file)
+    assert json.loads(done.stdout)["flights"] == 0

@@ -306,3 +306,28 @@ def test_a_driver_at_work_goes_on_over_an_upgrade(upgrade: Upgrade) -> None:
             if number == 2:
                 assert "2 files applied" in upgrade.newer("migrate", "up")
         assert store.release_writer()
+
+
+def test_a_restored_dump_is_no_difference(cli: Cli, airport: Airport, pg_server: Any) -> None:
+    """PostgreSQL prints some definitions in another way once they were read from a dump."""
+    restored = pg_server.new_database()
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
+    dump = subprocess.run(
+        [pg_server.bindir / "pg_dump", "-d", airport.admin], capture_output=True, env=clean, timeout=120, check=True
+    )
+    run_by_psql(pg_server.bindir, restored, dump.stdout)
+    assert json.loads(cli("migrate", "verify", "--db", restored, "--json").stdout) == []
+    with psycopg.connect(restored, autocommit=True, options="-c search_path=msgx") as conn:
+        conn.execute("alter table msg_event drop constraint msg_event_status_ck")
+        conn.execute("alter table msg_event add constraint msg_event_status_ck check (status in ('PENDING', 'SENT'))")
+    found = json.loads(cli("migrate", "verify", "--db", restored, "--json", expect=6).stdout)
+    assert found == ["constraint msg_event.msg_event_status_ck: definition differs"]
+
+
+def test_a_schema_of_somebody_else_is_left_alone(cli: Cli, airport: Airport) -> None:
+    schema = f"p{uuid.uuid4().hex[:8]}"
+    airport.execute(f"create schema {schema}")
+    refused = cli("migrate", "up", "--db", airport.admin, "--schema", schema, expect=None)
+    assert refused.returncode != 0
+    assert f"schema {schema} is there already and is not ours".encode() in refused.stderr
+    assert airport.rows(f"select count(*) from pg_roles where rolname like '{schema}\\_%'") == [(0,)]

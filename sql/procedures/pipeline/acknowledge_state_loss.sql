@@ -3,7 +3,7 @@
 -- Purpose   : Way out of MX901 when no restore is possible.
 -- Params    : p_operator, p_reason: kept in operator_audit
 --             p_now: clock, null = clock_timestamp()
--- Returns   : {"lost", "list_rows"}
+-- Returns   : {"lost", "list_rows"}; both 0, and nothing is changed, when nothing is lost
 -- Errors    : MX001 operator or reason missing
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : schd_gen_flid, flight_schd, flight_tombstone
@@ -26,9 +26,14 @@ begin
     v_detail := jsonb_build_object(
         'lost', (select count(*) from _lost_members(null)),
         'list_rows', (select count(*) from schd_gen_flid));
-    delete from schd_gen_flid;
-    -- Versions may have gone back with the lost rows: a new epoch makes consumers order correctly.
-    update pipeline_lock set epoch = epoch + 1 where name = 'FLIGHT_SCHD_WRITER';
+    -- A list of which nothing is lost is still needed: the next plan finds by it what it has to delete.
+    if v_detail ->> 'lost' = '0' then
+        v_detail := v_detail || '{"list_rows": 0}';
+    else
+        delete from schd_gen_flid;
+        -- Versions may have gone back with the lost rows: a new epoch makes consumers order correctly.
+        update pipeline_lock set epoch = epoch + 1 where name = 'FLIGHT_SCHD_WRITER';
+    end if;
     insert into operator_audit (done_at, action, operator, session_name, reason, detail)
     values (v_now, 'acknowledge_state_loss', left(p_operator, 200), session_user, left(p_reason, 1000), v_detail);
     return v_detail;

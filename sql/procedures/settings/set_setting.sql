@@ -28,6 +28,9 @@ begin
     if p_value is null or p_value !~ ('^(?:' || v_setting.pattern || ')$') then
         perform _raise('MX003', format('setting %s does not take this value; allowed: %s', p_name, v_setting.pattern), null);
     end if;
+    if p_name = 'airport.time_zone' and not exists (select 1 from pg_catalog.pg_timezone_names z where z.name = p_value) then
+        perform _raise('MX003', format('setting %s does not take this value; allowed: a name of pg_timezone_names', p_name), null);
+    end if;
     if p_value = v_setting.value then
         return;
     end if;
