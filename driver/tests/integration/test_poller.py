@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,8 +22,6 @@ from tests.services.mariadb import MariaDbServer
 INSERT = "insert into CMINMSGS (CMINMSGS_ID, CMINMSGS_CLOB_MSG, CMINMSGS_DATE_RECEIVED) values (%s, %s, %s)"
 RECEIVED = datetime.fromisoformat("2026-09-09T10:00:00")
 DELAY = 30.0
-SENDERS = 4
-ROUNDS = 30
 
 
 class SteppedClock:
@@ -323,53 +318,6 @@ def test_stepped_ids_have_no_holes_between_them(site: Site) -> None:
     site.insert(7)
     site.settle(poller)
     assert site.taken == [1, 3, 5, 7, 9]
-
-
-def test_many_senders_at_once_and_nobody_is_overtaken(site: Site) -> None:
-    """Transactions of random length commit or roll back while the poller polls; with PROCESS nothing comes late."""
-    site.conn.execute("select set_setting('pipeline.max_commit_delay', '99999', null)")
-    start = threading.Barrier(SENDERS + 1)
-
-    def send(seed: int) -> int:
-        chance, committed = random.Random(seed), 0
-        with site.server.connect() as conn, conn.cursor() as cursor:
-            start.wait()
-            for _ in range(ROUNDS):
-                rows = chance.randint(1, 3)
-                conn.begin()
-                for _ in range(rows):
-                    cursor.execute("insert into CMINMSGS (CMINMSGS_CLOB_MSG) values ('x')")
-                    SystemClock().sleep(chance.random() * 0.05)
-                if chance.random() < 0.3:
-                    conn.rollback()
-                else:
-                    conn.commit()
-                    committed += rows
-        return committed
-
-    with Store.open(site.dsn, "msgx") as store, ThreadPoolExecutor(SENDERS) as threads:
-        config = site.server.config()
-        box = Mailbox(config, max_bytes=1000, read_only=True)
-        poller = Poller(store, box, config, SystemClock())
-        sending = [threads.submit(send, seed) for seed in range(SENDERS)]
-        start.wait()
-        while not all(future.done() for future in sending):
-            poller.step()
-        # A later row makes the last holes visible.
-        site.server.execute("insert into CMINMSGS (CMINMSGS_CLOB_MSG) values ('last')")
-        committed = sum(future.result() for future in sending) + 1
-
-        def all_taken() -> bool:
-            poller.step()
-            return len(site.ids) == committed
-
-        wait_until(all_taken, timeout=30, clock=SystemClock(), interval=0.02, what="all rows to be taken")
-        box.close()
-    assert site.ids == [row[0] for row in site.server.rows("select CMINMSGS_ID from CMINMSGS order by 1")]
-    assert site.taken == site.ids
-    assert site.value("select count(*) from proc_state where late") == 0
-    assert site.value("select count(*) from inbox_gap where given_up_at is not null and filled_at is not null") == 0
-    assert site.value("select count(*) from inbox_gap where given_up_at is not null") > 0
 
 
 # ------------------------------------------------------------------------------------------------- behind the watermark
