@@ -121,9 +121,7 @@ def _schema(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
         if _value(conn, "select to_regrole(%s)", f"{schema}_{role}") is None
     ]
     if gone:
-        detail = (
-            f"this server has no role {', '.join(gone)}; a dump carries none: restore pg_dumpall -r first"
-        )
+        detail = f"this server has no role {', '.join(gone)}; a dump carries none: restore pg_dumpall -r first"
         yield Finding("rights", "bad", detail, ExitCode.CONFIG)
         return
     roles = [

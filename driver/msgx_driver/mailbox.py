@@ -7,6 +7,7 @@ the client library becomes MsgxError UNREACHABLE and closes the connection; the 
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -96,18 +97,30 @@ class Mailbox:
         """Transactions that are open now, own one excluded; None when the account may not see them.
 
         An entry names the connection and the start of its transaction, so that a connection's next one is another.
+        The server answers from a copy that it makes anew only when nobody has asked for a tenth of a second; None also
+        when that copy is older than this question, which then does not stand in it.
         """
         if self._conn is not None and not self._sees_transactions:
             return None
+        mark = secrets.token_hex(8)
         try:
-            rows = self._fetch(
-                "select concat(trx_mysql_thread_id, '/', trx_started) from information_schema.innodb_trx"
-                " where trx_mysql_thread_id <> connection_id()"
-            )
+            with self._talking() as conn, conn.cursor() as cursor:
+                cursor.execute("start transaction with consistent snapshot")
+                cursor.execute(
+                    "select concat(trx_mysql_thread_id, '/', trx_started), trx_query,"
+                    " trx_mysql_thread_id = connection_id() from information_schema.innodb_trx where %s <> ''",
+                    (mark,),
+                )
+                rows = cursor.fetchall()
+                conn.rollback()
         except _NoRightError:
             self._sees_transactions = False
+            if self._conn is not None:
+                self._conn.rollback()
             return None
-        return [str(row[0]) for row in rows]
+        if not any(mine and mark in str(question) for _, question, mine in rows):
+            return None
+        return [str(name) for name, _, mine in rows if not mine]
 
     def max_id(self) -> int | None:
         """Highest id, None when the mailbox is empty."""

@@ -1,7 +1,7 @@
 -- Marks of the mailbox: claim, confirm, fail, requeue, floor (US-09, D17, D38).
 begin;
 set local search_path = msgx, tap;
-select plan(23);
+select plan(24);
 
 select tap.start();
 insert into inbox_cursor (source, watermark, id_offset) values ('box', 20, 10);
@@ -29,6 +29,9 @@ select results_eq($$select message_id, backfill_status::text, backfilled_at from
           $$values (11::bigint, 'DONE', pg_temp.t(7)), (12, 'DONE', pg_temp.t(7)), (13, 'PENDING', null)$$, 'and only these');
 select is((select floor_id from delivery_target where target = 'MAILBOX'), 13::bigint, 'the floor follows');
 select is(confirm_backfill(pg_temp.r('a'), array[11]::bigint[], array[1], pg_temp.t(8)), 0, 'again changes nothing');
+
+select confirm_backfill(pg_temp.r('a'), array[999999999]::bigint[], array[1], null);
+select is((select floor_id from delivery_target where target = 'MAILBOX'), 13::bigint, 'an id that is none moves no floor');
 
 -- Requeued since the claim: the old mark is void.
 update proc_state set backfill_seq = 2 where message_id = 13;

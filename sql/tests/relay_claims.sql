@@ -1,7 +1,7 @@
 -- Claims, confirmations and failures of the relay (US-07, D6, D18, D39, contract 4).
 begin;
 set local search_path = msgx, tap;
-select plan(44);
+select plan(47);
 
 select tap.start();
 create function pg_temp.t(p integer) returns timestamptz language sql immutable as $$select timestamptz '2026-09-09 10:00:00+00' + make_interval(secs => p)$$;
@@ -19,6 +19,8 @@ select throws_ok($$select confirm_events('KAFKA:msg', pg_temp.r('a'), array['A']
 select throws_ok($$select confirm_events('KAFKA:msg', pg_temp.r('a'), '{}', '{}', null)$$, 'MX503',
           'the lease of target KAFKA:msg went to another relay; nothing of this claim was recorded', 'who claimed nothing confirms nothing');
 
+select throws_ok($$select confirm_events('MAILBOX', pg_temp.r('a'), '{}', '{}', null)$$, 'MX001', 'MAILBOX takes no events', 'the mailbox has marks of its own');
+
 -- States: one row per flight for all its events.
 select is_empty($$select * from pg_temp.claim('KAFKA:schd', 'a', 0)$$, 'nothing yet');
 select tap.given(tap.dnld('09SEP26', tap.rec('B', '{"ESTT":"1"}'), tap.rec('A')),
@@ -35,6 +37,8 @@ select throws_ok($$select fail_events('KAFKA:schd', pg_temp.r('b'), array[2]::bi
 select throws_ok($$select block_target('KAFKA:schd', pg_temp.r('b'), 'x', null)$$, 'MX503', null, 'and blocks nothing');
 select is(release_target('KAFKA:schd', pg_temp.r('b'), null), false, 'and releases nothing');
 select is_empty($$select * from pg_temp.claim('KAFKA:msg', 'b', 30, 1) where kind <> 'NOTICE'$$, 'the other target is another lease');
+select throws_ok($$select confirm_events('KAFKA:schd', pg_temp.r('a'), array['B'], array[1000000]::bigint[], null)$$, 'MX001', null, 'an id that is none is refused');
+select throws_ok($$select confirm_events('KAFKA:schd', pg_temp.r('a'), array['A'], array[6]::bigint[], null)$$, 'MX001', null, 'and so is one of another flight');
 select is(confirm_events('KAFKA:schd', pg_temp.r('a'), array['B'], array[6]::bigint[], pg_temp.t(40)), 3, 'confirmed: all events of the flight up to it');
 select results_eq($$select event_id, sent_at from msg_event where flid = 'B' and kind = 'STATE' and status = 'SENT' order by 1$$,
           $$values (1::bigint, pg_temp.t(40)), (4, pg_temp.t(40)), (6, pg_temp.t(40))$$, 'they are SENT');

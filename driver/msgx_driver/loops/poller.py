@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 ANOTHER_POLLER: Final = "MX203"
 ANOTHER_SOURCE: Final = "MX314"
+ASK_SECONDS: Final = 0.4
+"""Seconds between two questions for open transactions."""
 SCAN_IDS: Final = 10_000
 """Ids looked at in one scan; holes beyond it start to age when the scan gets there."""
 
@@ -37,6 +39,7 @@ class Poller:
         self._clock = clock
         # At the start the rescan goes first: what stopped the polling then stops it again (D38).
         self._rescan_at = clock.monotonic()
+        self._ask_at = clock.monotonic()
 
     def step(self) -> bool:
         """Look at the mailbox once; True when there is more to do at once.
@@ -64,7 +67,7 @@ class Poller:
         cursor = self._cursor()
         more = self._rescan(cursor)
         # The order matters: transactions first, then the ids; see scan_inbox.
-        transactions = self._mailbox.open_transactions()
+        transactions = self._open_transactions()
         ids = self._mailbox.ids_after(cursor.watermark, SCAN_IDS)
         highest = self._mailbox.max_id()
         now = self._clock.now()
@@ -81,6 +84,13 @@ class Poller:
             log.warning("mailbox %s: %d missing id ranges are given up", self._config.name, scan["given_up"])
         self._take(cursor.watermark, scan["upto"])
         return more or (len(ids) == SCAN_IDS and scan["upto"] == ids[-1])
+
+    def _open_transactions(self) -> list[str] | None:
+        """Ask no more often than the server looks anew; a hole only waits for the next answer."""
+        if self._clock.monotonic() < self._ask_at:
+            return None
+        self._ask_at = self._clock.monotonic() + ASK_SECONDS
+        return self._mailbox.open_transactions()
 
     def _cursor(self) -> InboxCursor:
         cursor = self.store.inbox_cursor(self._config.name)

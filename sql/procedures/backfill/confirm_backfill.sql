@@ -32,6 +32,9 @@ begin
       from unnest(p_message_ids, p_seqs) as c (message_id, seq)
      where s.message_id = c.message_id and s.backfill_seq = c.seq and s.backfill_status in ('PENDING', 'CLAIMED');
     get diagnostics v_done = row_count;
+    if cardinality(p_message_ids) = 0 then
+        return 0;
+    end if;
     -- One statement, one snapshot: the head that ends meanwhile is either open or still the head, and the floor passes
     -- neither. enqueue_messages lowers it for late ids.
     select least(
@@ -42,7 +45,7 @@ begin
                    and s.message_id >= (select l.queue_floor from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER')))
       into v_next;
     update delivery_target t
-       set floor_id = coalesce(v_next, greatest(v_floor, (select max(i) from unnest(p_message_ids) i))),
+       set floor_id = coalesce(v_next, greatest(v_floor, (select max(s.message_id) from proc_state s where s.message_id = any (p_message_ids)))),
            failures = 0, blocked_since = null, last_error = null, confirmed_at = v_now
      where t.target = 'MAILBOX';
     return v_done;

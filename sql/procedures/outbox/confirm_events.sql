@@ -5,7 +5,7 @@
 --             p_flids, p_event_ids: one pair per acknowledged record, as claimed
 --             p_now: clock, null = clock_timestamp()
 -- Returns   : events that are SENT now
--- Errors    : MX001 arrays of different length; MX503
+-- Errors    : MX001 no event target, arrays of different length, an event that is none; MX503
 -- Locks     : delivery_target row
 -- Reads     : msg_event
 -- Writes    : msg_event, delivery_target
@@ -18,14 +18,24 @@ language plpgsql volatile security definer
 set jit = off
 as $$
 declare
-    v_now   timestamptz := _resolve_now(p_now);
-    v_floor bigint;
-    v_sent  integer;
+    v_now     timestamptz := _resolve_now(p_now);
+    v_floor   bigint;
+    v_sent    integer;
+    v_unknown bigint;
 begin
     if p_flids is null or cardinality(p_flids) is distinct from cardinality(p_event_ids) then
         perform _raise('MX001', 'confirm_events needs a flid for each event_id', null);
     end if;
+    if p_target not in ('KAFKA:msg', 'KAFKA:schd') then
+        perform _raise('MX001', format('%s takes no events', left(p_target, 20)), null);
+    end if;
     v_floor := _hold_target(p_target, p_token);
+    -- A claim names events that are there; an id beyond them would let the floor pass what is still to come.
+    select min(c.upto) into v_unknown from unnest(p_flids, p_event_ids) as c (flid, upto)
+     where not exists (select 1 from msg_event e where e.event_id = c.upto and e.flid = c.flid and e.target = p_target);
+    if v_unknown is not null then
+        perform _raise('MX001', format('event %s of target %s is not an event of that flight', v_unknown, p_target), null);
+    end if;
     if p_target = 'KAFKA:msg' then
         update msg_event e
            set status = 'SENT', sent_at = v_now, lease_token = p_token, last_error = null
@@ -38,6 +48,9 @@ begin
          where e.flid = c.flid and e.event_id <= c.upto and e.target = 'KAFKA:schd' and e.status in ('PENDING', 'DEAD');
     end if;
     get diagnostics v_sent = row_count;
+    if cardinality(p_event_ids) = 0 then
+        return 0;
+    end if;
     update delivery_target t
        set floor_id = coalesce((select min(e.event_id) from msg_event e
                                  where e.status = 'PENDING' and e.target = p_target and e.event_id >= v_floor),
