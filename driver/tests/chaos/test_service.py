@@ -160,7 +160,8 @@ def test_outages_of_mailbox_and_broker(world: World, pg_server: Any, tolls: dict
     service = world.start()
     rounds = 2 * OUTAGES
     for number in range(rounds):
-        feeder.write(max(feeder.left // (rounds - number), 1))
+        # A share is left for the last outage too.
+        feeder.write(max(feeder.left // (rounds - number + 1), 1))
         moment(world, chance)
         toll.unfinished += not world.settled()
         if number % 2:
