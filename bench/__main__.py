@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from bench.model import Figure
 from bench.registry import ROWS
 from bench.report import append_history, history_line, machine_facts, print_table, write_results
 from msgx_driver.clock import SystemClock
-from msgx_driver.embedded import PostgresServer
+from msgx_driver.embedded import PostgresServer, forget_libpq_variables
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.log import setup_logging
 
@@ -36,9 +35,7 @@ def cli(quick: bool, names: tuple[str, ...], strict: bool, out: Path) -> None:
     Ends with 0 when every row ran, bars missed or not.
     """
     setup_logging("WARNING")
-    # libpq's variables would lead to another server.
-    for name in [name for name in os.environ if name.startswith("PG")]:
-        del os.environ[name]
+    forget_libpq_variables()
     try:
         missed = run([name for name in ROWS if not names or name in names], quick=quick, out=out)
     except MsgxError as e:

@@ -57,6 +57,7 @@ set local search_path = :"schema";
 \ir procedures/outbox/fail_events.sql
 \ir procedures/outbox/preview_events.sql
 \ir procedures/outbox/release_target.sql
+\ir procedures/pipeline/_backoff.sql
 \ir procedures/pipeline/_book_failure.sql
 \ir procedures/pipeline/_claim_identity.sql
 \ir procedures/pipeline/_content_hash.sql
@@ -118,7 +119,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0002__service.sql', 'b0a792fd14f264564f92541e4149be933981bf131471d090cfc250c0373ec4a9', now(), session_user),
     ('repeatable', 'procedures/backfill/claim_backfill.sql', 'fd7290281f1654233d0f3e24e064b467634b3d3b6510e26c7c24c963b117e9ba', now(), session_user),
     ('repeatable', 'procedures/backfill/confirm_backfill.sql', 'f54a88165793ba21a942d36ca72d734096f7da39c253aaae71f1c19addfaa9d7', now(), session_user),
-    ('repeatable', 'procedures/backfill/fail_backfill.sql', '3c93efdf0d9b8194353a9972b5eb8caeb2fc8891388b3107185a8ccb9277036d', now(), session_user),
+    ('repeatable', 'procedures/backfill/fail_backfill.sql', 'a7e656cf40965ed2756379721cbea0fe563efb1d7519657a0b6da2b84d20dde0', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', 'face7ae915f8a3a6c1d1a6335c565bdf89d6be23eb5c2b1978b08abcbd88bc49', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_fdel.sql', 'a772460dbb7caa9eb5b7400fbf1500d31c0fd2aabda29ef392419b6ea0472a52', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_flop.sql', '411bd6d78bf6a9e35da2d308c70e2da03b0ecef570d735462b1d1c7bc1c70155', now(), session_user),
@@ -141,11 +142,12 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/outbox/_take_target.sql', '547ca6276a6f4447ecb6f1fefa3b87d731997c98bef0800e5787961874748d6f', now(), session_user),
     ('repeatable', 'procedures/outbox/block_target.sql', '3110e79684f10409bcf4a234c60e127bf3496ac880d03039df2da2e707f6682f', now(), session_user),
     ('repeatable', 'procedures/outbox/claim_events.sql', 'd7e3d55ba27f8542c83d437e97520d882f7f478a4380cc34e0e3b8bb67633f07', now(), session_user),
-    ('repeatable', 'procedures/outbox/confirm_events.sql', '85d8b827878df658dc861e7eec3db8924d7dc4c6844058442d7763d8f9c6d97a', now(), session_user),
-    ('repeatable', 'procedures/outbox/fail_events.sql', '387235abafb33ac3921d4c33c1a52a22ae8419127cd36beaa22c6a7aaa8dcca8', now(), session_user),
+    ('repeatable', 'procedures/outbox/confirm_events.sql', 'b33479bea17aefcc97fa2cf9644f5ae77ab08f5e2c7765ddd6f2b3ed1d3b98b2', now(), session_user),
+    ('repeatable', 'procedures/outbox/fail_events.sql', '6bc9c58023c5150764de1f6725269baabd470859485ce9cfb9041fe8ff71a80e', now(), session_user),
     ('repeatable', 'procedures/outbox/preview_events.sql', 'df93d5219b8c7d9c85f773a835f49780b13c16e0aa809b4544c8a7adb03c33a1', now(), session_user),
     ('repeatable', 'procedures/outbox/release_target.sql', '29e746cb42f89147162950ca91659f60721e8f3e9a6632bdebc108201922c046', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_book_failure.sql', '5d7a7614543a7ac867cc83ab4dd2876805b3769acd300a874a5aa6a3a7b6a001', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_backoff.sql', '60ee37dd8b2d8b1a7d90c138f652dedf053ce2672bdf646fb5269b3c5765c6c4', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_book_failure.sql', '04e440cc3ec3df4efd0d23b8a91fff099f59d0991130efb350e41f44ab819868', now(), session_user),
     ('repeatable', 'procedures/pipeline/_claim_identity.sql', '3940db44b8b266730adcb6309a6f665ba2cc3373320a33f70ccdbf2f7f10b8cc', now(), session_user),
     ('repeatable', 'procedures/pipeline/_content_hash.sql', 'fcbec255f34991fd577476067ae45a4b82ee9f74ac29b74617fe4f97b7876028', now(), session_user),
     ('repeatable', 'procedures/pipeline/_finish_message.sql', '9cdfb3908bb2b51b4042e4d66beaed5cccde31ba710d91143b9f1c3a688b1e59', now(), session_user),

@@ -43,7 +43,7 @@ from psycopg.conninfo import make_conninfo
 from msgx_driver.clock import Clock, SystemClock, wait_until
 from msgx_driver.errors import ExitCode, MsgxError
 
-__all__ = ["PostgresServer", "StopMode", "default_home", "embedded_server", "remove"]
+__all__ = ["PostgresServer", "StopMode", "default_home", "embedded_server", "forget_libpq_variables", "remove"]
 
 StopMode = Literal["fast", "immediate"]
 
@@ -852,6 +852,12 @@ def _environment() -> dict[str, str]:
     """Return a bare environment: no PG… variable steers the server, no secret gets in, English messages."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TZ") if name in os.environ}
     return {**kept, "LC_ALL": "C"}
+
+
+def forget_libpq_variables() -> None:
+    """Take PGHOSTADDR, PGSERVICE and the like out of this process: they would lead to another server than our own."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
 
 
 def _alive(pid: int) -> bool:

@@ -106,17 +106,17 @@ class Mailbox:
         try:
             with self._talking() as conn, conn.cursor() as cursor:
                 cursor.execute("start transaction with consistent snapshot")
-                cursor.execute(
-                    "select concat(trx_mysql_thread_id, '/', trx_started), trx_query,"
-                    " trx_mysql_thread_id = connection_id() from information_schema.innodb_trx where %s <> ''",
-                    (mark,),
-                )
-                rows = cursor.fetchall()
-                conn.rollback()
+                try:
+                    cursor.execute(
+                        "select concat(trx_mysql_thread_id, '/', trx_started), trx_query,"
+                        " trx_mysql_thread_id = connection_id() from information_schema.innodb_trx where %s <> ''",
+                        (mark,),
+                    )
+                    rows = cursor.fetchall()
+                finally:
+                    conn.rollback()
         except _NoRightError:
             self._sees_transactions = False
-            if self._conn is not None:
-                self._conn.rollback()
             return None
         if not any(mine and mark in str(question) for _, question, mine in rows):
             return None

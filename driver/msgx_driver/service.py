@@ -54,7 +54,7 @@ class Service:
         self._config = config
         self._conninfo = make_conninfo(conninfo, **KEEPALIVE)
         self._clock = clock
-        self._loops = tuple(name.strip() for name in config.service.loops.split(","))
+        self._loops = config.service.loop_names
         self._standby = standby
         self._stop = threading.Event()
         self._bells = {name: Bell(self._stop) for name in self._loops}

@@ -1,7 +1,7 @@
 -- Routines: pinned search_path, rights, volatility, no dynamic SQL (engineering, contract).
 begin;
 set local search_path = msgx, tap;
-select plan(101);
+select plan(102);
 
 create view pg_temp.r as
     select p.oid, p.proname::text as name, p.prosecdef, p.provolatile::text as volatility, p.proconfig, p.proargnames,
@@ -58,7 +58,7 @@ select is((select array_agg(c.relname::text) from pg_class c
 
 -- Volatility as stated.
 select is((select array_agg(name order by name collate "C") from pg_temp.r where volatility = 'i'),
-          array['_build_notice', '_content_hash', '_day_of_month', '_edit_mafl', '_full_dttm', '_merge_items',
+          array['_backoff', '_build_notice', '_content_hash', '_day_of_month', '_edit_mafl', '_full_dttm', '_merge_items',
           '_shown_value', '_sis_day', 'contract_version'], 'immutable');
 select is((select array_agg(name order by name collate "C") from pg_temp.r where volatility = 's'),
           array['_carried_keys', '_check_flights', '_check_overtaken', '_check_recs', '_check_reused', '_check_twice',

@@ -16,7 +16,7 @@ import click
 
 from msgx_driver.clock import SystemClock
 from msgx_driver.config import Config, dsn_has_password, load_config
-from msgx_driver.embedded import default_home, embedded_server
+from msgx_driver.embedded import default_home, embedded_server, forget_libpq_variables
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.log import setup_logging
 from msgx_driver.migrate import migrate_up
@@ -93,9 +93,8 @@ class Session:
         if self.config.database.dsn is not None:
             yield self.config.database.conninfo()
             return
-        # libpq's variables (PGHOSTADDR, PGSERVICE …) would lead to some other server, which must never be migrated.
-        for name in [name for name in os.environ if name.startswith("PG")]:
-            del os.environ[name]
+        # A server that is not ours must never be migrated.
+        forget_libpq_variables()
         with embedded_server(embedded_home()) as server:
             yield server.dsn
 

@@ -13,6 +13,7 @@ import psycopg
 from msgx_driver.clock import Clock
 from msgx_driver.config import Config
 from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.loops.backoff import Backoff
 from msgx_driver.mailbox import Mailbox, Mark, MarkRefusedError
 from msgx_driver.store import BackfillItem, Store
 
@@ -24,8 +25,6 @@ TARGET: Final = "MAILBOX"
 OTHER_WORKER: Final = "MX503"
 LEASE_SECONDS: Final = 10
 """Two workers at once would do no harm, a mark is idempotent: the lease only spares double work."""
-BACKOFF_FIRST: Final = 1.0
-BACKOFF_LAST: Final = 60.0
 STANDBY_SECONDS: Final = 1.0
 BATCH: Final = 500
 
@@ -52,7 +51,7 @@ class Backfill:
         self._statuses = statuses
         self._batch = batch
         self._resume_at = clock.monotonic()
-        self._failures = 0
+        self._backoff = Backoff()
 
     def step(self) -> int:
         """Mark one batch; returns the messages that are done, 0 when nothing was due or possible."""
@@ -90,13 +89,12 @@ class Backfill:
         except MsgxError as e:
             if e.exit_code != ExitCode.UNREACHABLE:
                 raise
-            pause = min(BACKOFF_FIRST * 2**self._failures, BACKOFF_LAST)
-            self._failures = min(self._failures + 1, 10)
+            pause = self._backoff.failed()
             self._resume_at = self._clock.monotonic() + pause
             log.error("the mailbox cannot be marked, next try in %g s: %s", pause, e)
             self.store.block_target(TARGET, self.token, str(e), self._clock.now())
             return 0
-        self._failures = 0
+        self._backoff.reset()
         done = [item for item in items if item.message_id not in refused]
         if done:
             self.store.confirm_backfill(self.token, done, self._clock.now())

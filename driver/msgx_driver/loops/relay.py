@@ -18,6 +18,7 @@ from msgx_driver.clock import Clock
 from msgx_driver.config import Config
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.kafka import Delivery, KafkaSender, Sender, producer_settings
+from msgx_driver.loops.backoff import Backoff
 from msgx_driver.store import Event, Store
 
 __all__ = ["TARGETS", "Relay", "open_relay"]
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 
 TARGETS: Final = ("KAFKA:msg", "KAFKA:schd")
 OTHER_RELAY: Final = "MX503"
-BACKOFF_FIRST: Final = 1.0
-BACKOFF_LAST: Final = 60.0
 STANDBY_SECONDS: Final = 1.0
 LEASE_RESERVE: Final = 1.0
 """Seconds of a lease that stay unused, for what passes between two looks at the clock."""
@@ -48,7 +47,7 @@ class Relay:
         self._window = lease_seconds - message_timeout - LEASE_RESERVE
         self._batch = batch
         self._resume_at = dict.fromkeys(TARGETS, clock.monotonic())
-        self._failures = dict.fromkeys(TARGETS, 0)
+        self._backoff = {target: Backoff() for target in TARGETS}
         self._standing_by: set[str] = set()
 
     def step(self) -> int:
@@ -75,7 +74,7 @@ class Relay:
         if delivery.target_error is not None:
             self._back_off(target, delivery.target_error)
         elif delivery.delivered:
-            self._failures[target] = 0
+            self._backoff[target].reset()
         return len(delivery.delivered)
 
     def _claim(self, target: str) -> list[Event]:
@@ -127,8 +126,7 @@ class Relay:
             log.error("%s: %d events are DEAD, their attempts are used up", target, booked["dead"])
 
     def _back_off(self, target: str, error: str) -> None:
-        pause = min(BACKOFF_FIRST * 2 ** self._failures[target], BACKOFF_LAST)
-        self._failures[target] = min(self._failures[target] + 1, 10)
+        pause = self._backoff[target].failed()
         self._resume_at[target] = self._clock.monotonic() + pause
         log.error("%s is blocked, next try in %g s: %s", target, pause, error)
 

@@ -13,14 +13,13 @@ import psycopg
 
 from msgx_driver.clock import Clock
 from msgx_driver.errors import ExitCode, MsgxError
+from msgx_driver.loops.backoff import BACKOFF_LAST, Backoff
 from msgx_driver.store import Store, stop_error
 
 __all__ = ["Bell", "Step", "SteppingWorker", "SupervisedLoop", "Worker"]
 
 log = logging.getLogger(__name__)
 
-BACKOFF_FIRST: Final = 1.0
-BACKOFF_LAST: Final = 60.0
 BEAT_SECONDS: Final = 5.0
 
 
@@ -93,7 +92,7 @@ class SupervisedLoop(threading.Thread):
 
     def run(self) -> None:
         """Thread body: open, step, wait; after a failure wait longer and longer, and open anew."""
-        failures = 0
+        backoff = Backoff()
         fatal: MsgxError | None = None
         while not self._stop_event.is_set() and fatal is None:
             started = self._clock.monotonic()
@@ -106,9 +105,9 @@ class SupervisedLoop(threading.Thread):
                     fatal = error
                     break
                 # A loop that had worked for a while starts its backoff anew.
-                failures = 0 if self._clock.monotonic() - started > BACKOFF_LAST else failures
-                pause = min(BACKOFF_FIRST * 2**failures, BACKOFF_LAST)
-                failures += 1
+                if self._clock.monotonic() - started > BACKOFF_LAST:
+                    backoff.reset()
+                pause = backoff.failed()
                 log.error("loop %s failed, next try in %g s: %s", self.name, pause, error)
                 self._pause(pause)
         self._ended(self.name, fatal)

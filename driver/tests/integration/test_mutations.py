@@ -333,7 +333,7 @@ MUTATIONS = [
     ),
     # Failures and the end
     Mutation(
-        "pipeline/_book_failure",
+        "pipeline/_backoff",
         "power(2::numeric,",
         "power(1::numeric,",
         "the wait doubles with every attempt (D14)",

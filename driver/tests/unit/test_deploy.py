@@ -22,7 +22,7 @@ def keys(document: dict[str, object]) -> set[str]:
 def test_the_example_configuration_is_one_for_production() -> None:
     config = load_config(DEPLOY / "msgx.example.toml", environ={})
     assert config.environment == "production"
-    require_adapters(config, config.service.loops.split(","))
+    require_adapters(config, config.service.loop_names)
 
 
 def test_the_example_configuration_explains_every_key() -> None:

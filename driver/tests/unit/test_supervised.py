@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 from msgx_driver.errors import ExitCode, MsgxError
-from msgx_driver.loops.supervised import BACKOFF_LAST, Bell, SteppingWorker, SupervisedLoop
+from msgx_driver.loops.backoff import BACKOFF_LAST
+from msgx_driver.loops.supervised import Bell, SteppingWorker, SupervisedLoop
 
 
 class FastClock:

@@ -28,7 +28,7 @@ begin
     perform _hold_target('MAILBOX', p_token);
     update proc_state s
        set backfill_attempts = s.backfill_attempts + 1,
-           backfill_next_at  = v_now + make_interval(secs => least(v_cap, v_base * power(2::numeric, least(s.backfill_attempts, 20)))::double precision)
+           backfill_next_at  = v_now + _backoff(v_base, v_cap, s.backfill_attempts)
       from unnest(p_message_ids, p_seqs) as c (message_id, seq)
      where s.message_id = c.message_id and s.backfill_seq = c.seq and s.backfill_status in ('PENDING', 'CLAIMED');
     get diagnostics v_failed = row_count;

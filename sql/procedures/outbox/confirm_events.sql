@@ -44,8 +44,15 @@ begin
         -- A newer state closes what failed before it; a TOMBSTONE is never DEAD.
         update msg_event e
            set status = 'SENT', sent_at = v_now, lease_token = p_token, last_error = null
-          from unnest(p_flids, p_event_ids) as c (flid, upto)
-         where e.flid = c.flid and e.event_id <= c.upto and e.target = 'KAFKA:schd' and e.status in ('PENDING', 'DEAD');
+          -- One branch per partial index: nothing that was sent is read.
+          from (select p.event_id from unnest(p_flids, p_event_ids) as c (flid, upto)
+                  join msg_event p on p.flid = c.flid and p.event_id <= c.upto
+                 where p.status = 'PENDING' and p.target = 'KAFKA:schd'
+                 union all
+                select d.event_id from unnest(p_flids, p_event_ids) as c (flid, upto)
+                  join msg_event d on d.flid = c.flid and d.event_id <= c.upto
+                 where d.status = 'DEAD' and d.target = 'KAFKA:schd') as k
+         where e.event_id = k.event_id and e.status in ('PENDING', 'DEAD');
     end if;
     get diagnostics v_sent = row_count;
     if cardinality(p_event_ids) = 0 then

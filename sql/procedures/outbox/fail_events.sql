@@ -38,7 +38,7 @@ begin
         update msg_event e
            set attempts        = e.attempts + 1,
                status          = case when e.kind <> 'TOMBSTONE' and e.attempts + 1 >= v_limit then 'DEAD' else 'PENDING' end,
-               next_attempt_at = v_now + make_interval(secs => least(v_cap, v_base * power(2::numeric, least(e.attempts, 20)))::double precision),
+               next_attempt_at = v_now + _backoff(v_base, v_cap, e.attempts),
                last_error      = left(regexp_replace(coalesce(g.error, 'no reason given'), E'[\\x01-\\x1f]', ' ', 'g'), 1000)
           from given g
          where e.flid = g.flid and e.target = p_target and e.status = 'PENDING'

@@ -44,9 +44,7 @@ begin
                              and v_before.last_error_class = 'INFRA' and v_before.result ->> 'sqlstate' = p_sqlstate
                         then 'stop' else 'next' end);
     end if;
-    v_next := p_now + make_interval(secs => least(
-        _get_setting('pipeline.backoff_cap')::numeric,
-        _get_setting('pipeline.backoff_base')::numeric * power(2::numeric, least(greatest(v_attempts - 1, 0), 20)))::double precision);
+    v_next := p_now + _backoff(_get_setting('pipeline.backoff_base')::numeric, _get_setting('pipeline.backoff_cap')::numeric, v_attempts - 1);
     update proc_state
        set status = 'FAILED', error_class = p_class, reason = left(p_reason, 4000), next_attempt_at = v_next, result = v_result
      where message_id = p_message_id;
