@@ -38,6 +38,8 @@ set local search_path = :"schema";
 \ir procedures/dynamic/_update_mains.sql
 \ir procedures/inbox/_check_overtaken.sql
 \ir procedures/inbox/_check_reused.sql
+\ir procedures/inbox/_refuse_scan.sql
+\ir procedures/inbox/_take_rows.sql
 \ir procedures/inbox/enqueue_inbox.sql
 \ir procedures/inbox/enqueue_late.sql
 \ir procedures/inbox/note_scan_failure.sql
@@ -126,12 +128,14 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/dynamic/_edit_mafl.sql', '8a660b53ed556fc6b1db7963273e8a43e841856a261d684ba3a41e2731d4b3b8', now(), session_user),
     ('repeatable', 'procedures/dynamic/_update_mains.sql', '8c50ea4df774c77fa571c01459e6eab7aa6503bd1e3f3fecc9a3e578241cefe0', now(), session_user),
     ('repeatable', 'procedures/inbox/_check_overtaken.sql', 'b2684c4c828445688e10b4152cc81c941ee9408ae95917b33916a08da5e49daa', now(), session_user),
-    ('repeatable', 'procedures/inbox/_check_reused.sql', '8a6c73bcb8d542094520fd0bfd11cb4ddf1320264e414135396748b4df1802ca', now(), session_user),
-    ('repeatable', 'procedures/inbox/enqueue_inbox.sql', '2f96cf986d92b6b0aff1d2b80238770c4730b22a6f63b96b47deefcae7ac2a7a', now(), session_user),
-    ('repeatable', 'procedures/inbox/enqueue_late.sql', '7d7a8c46bf2dcb388c1f21515c1101df4f4050d6ca58b64f8b6692d86218c96b', now(), session_user),
+    ('repeatable', 'procedures/inbox/_check_reused.sql', '471f39940a9d4d946e04c5266c737c304e871d8980e3fbc1d36288476e72254f', now(), session_user),
+    ('repeatable', 'procedures/inbox/_refuse_scan.sql', 'd1763ff7b78d55469e5664ffc546764a2f173e4a4bc4c0d3fdd7d1f2f5c73cfd', now(), session_user),
+    ('repeatable', 'procedures/inbox/_take_rows.sql', 'dc4e3fa7df2d21444424a813325cd737504d9847605ec92b01a16fdd17c30cfd', now(), session_user),
+    ('repeatable', 'procedures/inbox/enqueue_inbox.sql', 'bcafcd01089ca5cfd2a78bb7ab973828ec87789cf75034aa9b8a56f8f1c871de', now(), session_user),
+    ('repeatable', 'procedures/inbox/enqueue_late.sql', 'e1d29031c383f69fa2dd7bf4dc18433711f960074e215cdee2d8d78c1dd9a1b9', now(), session_user),
     ('repeatable', 'procedures/inbox/note_scan_failure.sql', 'a857fc1fee1864801e0d36514538be498469bc075fc0b7cae64514931000a326', now(), session_user),
     ('repeatable', 'procedures/inbox/rescan_inbox.sql', '0ae0dca2c04481a29fb28ab8ca7f5d8c9975417ec2da062f1178277aca3f9306', now(), session_user),
-    ('repeatable', 'procedures/inbox/scan_inbox.sql', '14cd3332b17b8ae79622af2c8a2dc737400ce95f89ce790d75c4728607e338c2', now(), session_user),
+    ('repeatable', 'procedures/inbox/scan_inbox.sql', '4eadfc69bafc9dab8ad742fef454fa8b6840a5920826d91444cda37f3c294943', now(), session_user),
     ('repeatable', 'procedures/inbox/start_inbox.sql', '3c8432da43828c311a2ce28a98ab490f9ea7675d0733abea2770dae3412da102', now(), session_user),
     ('repeatable', 'procedures/ops/report_loop.sql', 'e6760428541f4171a306e37886d6574acb3e79cb6deddd1aba5c848a94efa13d', now(), session_user),
     ('repeatable', 'procedures/ops/republish_flights.sql', 'f59a7044fe14b2cc0cad8aa3aff7f1ec96f2704e32e6d198ea3b5061d6341f7f', now(), session_user),
@@ -167,7 +171,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '9d6a7d129270a84515e7a16671790cd23e725b49a8d9eedbf93dfb090683b8dc', now(), session_user),
     ('repeatable', 'procedures/pipeline/acquire_writer.sql', '13f3b246e25c74684cb011c8fd26d7d5ea815fa5478a3a3f5f15b70e9a6ee562', now(), session_user),
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
-    ('repeatable', 'procedures/pipeline/enqueue_messages.sql', 'c19a40ed3681289e5d3ea0730d074fc3225a516fe22270a698755191b07897b0', now(), session_user),
+    ('repeatable', 'procedures/pipeline/enqueue_messages.sql', '86a7d628a352bddeea223bebe41890ef7bf210eeca762c18e9d2a196271464ec', now(), session_user),
     ('repeatable', 'procedures/pipeline/next_message.sql', 'f55e99cb24fc3e0e1a51e7605f1f01b4d06e597d428f949e29275dccb0d24a36', now(), session_user),
     ('repeatable', 'procedures/pipeline/process_message.sql', 'ecac04fb118acb9b025538189212d7221e6aa1494da0a8ba990177865f1a418b', now(), session_user),
     ('repeatable', 'procedures/pipeline/record_failure.sql', '6420eedf17bf25e35c2e3466c170cb6138b8265958fd54b646da83f8a85d6865', now(), session_user),

@@ -1,7 +1,7 @@
 -- Routines: pinned search_path, rights, volatility, no dynamic SQL (engineering, contract).
 begin;
 set local search_path = msgx, tap;
-select plan(102);
+select plan(104);
 
 create view pg_temp.r as
     select p.oid, p.proname::text as name, p.prosecdef, p.provolatile::text as volatility, p.proconfig, p.proargnames,

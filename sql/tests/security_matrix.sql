@@ -1,7 +1,7 @@
 -- Who may call what, who may read what; nobody writes tables (contract 4, engineering).
 begin;
 set local search_path = msgx, tap;
-select plan(526);
+select plan(534);
 
 -- Routines: the expected list, spelled out.
 create temp table may (routine text, driver boolean, operator boolean, report boolean);

@@ -8,7 +8,7 @@
 -- Locks     : none
 -- Reads     : proc_state, setting
 -- Writes    : none
--- Called by : enqueue_inbox, enqueue_late, rescan_inbox
+-- Called by : _take_rows, rescan_inbox
 -- Sources   : D38
 -- Oracle    : msgx_inbox.check_reused
 -- ================================================================================================

@@ -9,8 +9,8 @@
 -- Returns   : {"new", "known"}
 -- Errors    : MX001 ids above the watermark or below the start; MX312 no cursor; MX313 an id stands for another message
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
--- Reads     : inbox_cursor, setting
--- Writes    : inbox_gap, proc_state, and what enqueue_messages writes
+-- Reads     : inbox_cursor
+-- Writes    : what _take_rows writes
 -- Called by : driver (poller)
 -- Sources   : US-01/3, US-01/5, D29
 -- Oracle    : msgx_inbox.enqueue_late
@@ -21,12 +21,8 @@ create or replace function enqueue_late(
 language plpgsql volatile security definer
 as $$
 declare
-    v_now      timestamptz := _resolve_now(p_now);
-    v_zone     text := _get_setting('airport.time_zone');
-    v_cursor   inbox_cursor%rowtype;
-    v_ids      bigint[];
-    v_received timestamptz[];
-    v_result   jsonb;
+    v_now    timestamptz := _resolve_now(p_now);
+    v_cursor inbox_cursor%rowtype;
 begin
     perform _lock_row();
     select c.* into v_cursor from inbox_cursor c where c.source = p_source;
@@ -38,18 +34,7 @@ begin
     then
         perform _raise('MX001', 'enqueue_late needs ids behind the watermark, and a receive time or null for each', null);
     end if;
-    perform _check_reused(p_source, v_cursor.id_offset, p_ids, p_payloads, p_received);
-    select coalesce(array_agg(m.id + v_cursor.id_offset order by m.ord), '{}'), coalesce(array_agg(m.received at time zone v_zone order by m.ord), '{}')
-      into v_ids, v_received
-      from unnest(p_ids, p_received) with ordinality as m (id, received, ord);
-    v_result := enqueue_messages(p_source, v_ids, p_payloads, p_encodings, v_received, v_now);
-    -- What is known already came in its order, or is marked already.
-    update proc_state s set mailbox_id = s.message_id - v_cursor.id_offset, late = true
-     where s.message_id = any (v_ids) and s.mailbox_id is null;
-    update inbox_gap g set filled_at = v_now
-     where g.source = p_source and g.filled_at is null
-       and exists (select 1 from unnest(p_ids) i where i between g.first_id and g.last_id);
-    return v_result;
+    return _take_rows(p_source, v_cursor.id_offset, p_ids, p_payloads, p_encodings, p_received, null, v_now);
 end;
 $$;
 

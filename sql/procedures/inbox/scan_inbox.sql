@@ -36,11 +36,7 @@ begin
     -- The update locks the cursor: two pollers take turns.
     update inbox_cursor c set scanned_at = v_now, failures = 0 where c.source = p_source and c.watermark = p_after;
     if not found then
-        perform 1 from inbox_cursor c where c.source = p_source;
-        if not found then
-            perform _raise('MX312', format('mailbox %s has no cursor; its first start needs mailbox.start_at', coalesce(p_source, '')), null);
-        end if;
-        perform _raise('MX203', format('the watermark of mailbox %s is no longer %s; another one reads it, nothing was taken', p_source, p_after), null);
+        perform _refuse_scan(p_source, p_after);
     end if;
     if p_max_id < p_after then
         perform _raise('MX311', format('the highest id of mailbox %s is %s, below the watermark %s; it was restored or numbered anew, reading it stops',

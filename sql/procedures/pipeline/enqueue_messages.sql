@@ -12,7 +12,7 @@
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER; delivery_target row when an id is below one that is here
 -- Reads     : proc_state, delivery_target
 -- Writes    : proc_state, message_raw, pipeline_lock and delivery_target (floors); wakes the pump
--- Called by : enqueue_inbox, enqueue_late, driver (replay), DBA by hand
+-- Called by : _take_rows, driver (replay), DBA by hand
 -- Sources   : US-01/2, US-03/2, D20
 -- Oracle    : msgx_pipeline.enqueue_message
 -- ================================================================================================
