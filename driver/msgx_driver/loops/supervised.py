@@ -13,7 +13,7 @@ import psycopg
 
 from msgx_driver.clock import Clock
 from msgx_driver.errors import ExitCode, MsgxError
-from msgx_driver.loops.backoff import BACKOFF_LAST, Backoff
+from msgx_driver.loops.backoff import Backoff
 from msgx_driver.store import Store, stop_error
 
 __all__ = ["Bell", "Step", "SteppingWorker", "SupervisedLoop", "Worker"]
@@ -95,28 +95,27 @@ class SupervisedLoop(threading.Thread):
         backoff = Backoff()
         fatal: MsgxError | None = None
         while not self._stop_event.is_set() and fatal is None:
-            started = self._clock.monotonic()
             try:
                 with self._open() as worker:
-                    self._work(worker)
+                    self._work(worker, backoff)
             except Exception as e:
                 error = _explained(e)
                 if self._fatal(error):
                     fatal = error
                     break
-                # A loop that had worked for a while starts its backoff anew.
-                if self._clock.monotonic() - started > BACKOFF_LAST:
-                    backoff.reset()
                 pause = backoff.failed()
                 log.error("loop %s failed, next try in %g s: %s", self.name, pause, error)
                 self._pause(pause)
         self._ended(self.name, fatal)
 
-    def _work(self, worker: Worker) -> None:
+    def _work(self, worker: Worker, backoff: Backoff) -> None:
         beat = self._report(worker, "RUNNING")
         try:
             while not self._stop_event.is_set():
-                if not worker.step() and not self._stop_event.is_set():
+                more = worker.step()
+                # Only failures in a row wait longer: an outage an hour ago must not slow the next recovery.
+                backoff.reset()
+                if not more and not self._stop_event.is_set():
                     worker.wait(self._idle)
                 if self._clock.monotonic() - beat >= BEAT_SECONDS:
                     beat = self._report(worker, "RUNNING")

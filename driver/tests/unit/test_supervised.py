@@ -124,6 +124,15 @@ def test_a_failure_is_reported_and_tried_again(error: Exception) -> None:
     assert run.ended == [None]
 
 
+@pytest.mark.parametrize("between,pauses", [([], ["1", "2", "4"]), ([False], ["1", "1", "1"])])
+def test_only_failures_in_a_row_wait_longer(
+    between: list[bool], pauses: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    error = MsgxError("cut off", exit_code=ExitCode.UNREACHABLE)
+    Run(error, *between, error, *between, error).go()
+    assert [record.message.split(" s:")[0].rsplit(" ", 1)[1] for record in caplog.records] == pauses
+
+
 def test_a_worker_that_cannot_be_opened_is_tried_again() -> None:
     run = Run(True, opening=MsgxError("no broker", exit_code=ExitCode.UNREACHABLE)).go()
     assert (run.opened, run.closed) == (2, 1)
