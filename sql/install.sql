@@ -46,6 +46,7 @@ set local search_path = :"schema";
 \ir procedures/inbox/rescan_inbox.sql
 \ir procedures/inbox/scan_inbox.sql
 \ir procedures/inbox/start_inbox.sql
+\ir procedures/ops/redeliver_events.sql
 \ir procedures/ops/report_loop.sql
 \ir procedures/ops/republish_flights.sql
 \ir procedures/outbox/_add_events.sql
@@ -57,6 +58,7 @@ set local search_path = :"schema";
 \ir procedures/outbox/claim_events.sql
 \ir procedures/outbox/confirm_events.sql
 \ir procedures/outbox/fail_events.sql
+\ir procedures/outbox/is_redelivered.sql
 \ir procedures/outbox/preview_events.sql
 \ir procedures/outbox/release_target.sql
 \ir procedures/pipeline/_backoff.sql
@@ -75,7 +77,9 @@ set local search_path = :"schema";
 \ir procedures/pipeline/_raise.sql
 \ir procedures/pipeline/_refuse.sql
 \ir procedures/pipeline/_require_head.sql
+\ir procedures/pipeline/_require_read_committed.sql
 \ir procedures/pipeline/_resolve_now.sql
+\ir procedures/pipeline/_started_here.sql
 \ir procedures/pipeline/_writer_key.sql
 \ir procedures/pipeline/acknowledge_state_loss.sql
 \ir procedures/pipeline/acquire_writer.sql
@@ -119,7 +123,8 @@ set local search_path = :"schema";
 insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('versioned', 'V0001__initial.sql', '66ae75249975fe02714be256dee94f0cb844523488709a2675562a92a79885c9', now(), session_user),
     ('versioned', 'V0002__service.sql', 'b0a792fd14f264564f92541e4149be933981bf131471d090cfc250c0373ec4a9', now(), session_user),
-    ('repeatable', 'procedures/backfill/claim_backfill.sql', 'fd7290281f1654233d0f3e24e064b467634b3d3b6510e26c7c24c963b117e9ba', now(), session_user),
+    ('versioned', 'V0003__delivery.sql', '16deeffa07cd8f8da35b3870ed397e1cd258fc8b70584f22d138450e1c8c5d09', now(), session_user),
+    ('repeatable', 'procedures/backfill/claim_backfill.sql', 'a8c5c9e5e7f7ac9af7f29df9644d22e4c455179720a84370785e981d1a2503f0', now(), session_user),
     ('repeatable', 'procedures/backfill/confirm_backfill.sql', 'f54a88165793ba21a942d36ca72d734096f7da39c253aaae71f1c19addfaa9d7', now(), session_user),
     ('repeatable', 'procedures/backfill/fail_backfill.sql', 'a7e656cf40965ed2756379721cbea0fe563efb1d7519657a0b6da2b84d20dde0', now(), session_user),
     ('repeatable', 'procedures/dynamic/_apply_adft.sql', 'face7ae915f8a3a6c1d1a6335c565bdf89d6be23eb5c2b1978b08abcbd88bc49', now(), session_user),
@@ -137,17 +142,19 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/inbox/rescan_inbox.sql', '0ae0dca2c04481a29fb28ab8ca7f5d8c9975417ec2da062f1178277aca3f9306', now(), session_user),
     ('repeatable', 'procedures/inbox/scan_inbox.sql', '4eadfc69bafc9dab8ad742fef454fa8b6840a5920826d91444cda37f3c294943', now(), session_user),
     ('repeatable', 'procedures/inbox/start_inbox.sql', '3c8432da43828c311a2ce28a98ab490f9ea7675d0733abea2770dae3412da102', now(), session_user),
+    ('repeatable', 'procedures/ops/redeliver_events.sql', '11b56b5d1d060c374eb54f5d86518e0280f81ced8a10bdfe5f27d85244175874', now(), session_user),
     ('repeatable', 'procedures/ops/report_loop.sql', 'e6760428541f4171a306e37886d6574acb3e79cb6deddd1aba5c848a94efa13d', now(), session_user),
     ('repeatable', 'procedures/ops/republish_flights.sql', 'f59a7044fe14b2cc0cad8aa3aff7f1ec96f2704e32e6d198ea3b5061d6341f7f', now(), session_user),
-    ('repeatable', 'procedures/outbox/_add_events.sql', 'ca8e4b21cdad45a60512c392225134a79ca54362e676ce56844f842756905639', now(), session_user),
+    ('repeatable', 'procedures/outbox/_add_events.sql', 'b17bbe1b2b681a51f83cb29b43e9793e6692808e8b83599cb801379ddb5a5c66', now(), session_user),
     ('repeatable', 'procedures/outbox/_build_notice.sql', 'e39e960438869c2fc93ad68efd41a1afc8b7db7bdbebcc9118bd383aaa3d592b', now(), session_user),
     ('repeatable', 'procedures/outbox/_carried_keys.sql', 'dd01d9787e6cbca67edfd52d095a063d065fc3d95ef0f0f12ed049178d31879a', now(), session_user),
-    ('repeatable', 'procedures/outbox/_hold_target.sql', '6cf1b087e09ff5eeb26c8a176b8b9538322ca0f65146d04c286e9ba65d27fbdc', now(), session_user),
-    ('repeatable', 'procedures/outbox/_take_target.sql', '547ca6276a6f4447ecb6f1fefa3b87d731997c98bef0800e5787961874748d6f', now(), session_user),
+    ('repeatable', 'procedures/outbox/_hold_target.sql', 'f39094e55ad036590eac0525fa04010cc121d6b99f094f411f76be07e6838d9c', now(), session_user),
+    ('repeatable', 'procedures/outbox/_take_target.sql', '08767dcb7cd5d9694280618c9ba74798d07183b2444982b215146f9ddbdfe4b7', now(), session_user),
     ('repeatable', 'procedures/outbox/block_target.sql', '3110e79684f10409bcf4a234c60e127bf3496ac880d03039df2da2e707f6682f', now(), session_user),
-    ('repeatable', 'procedures/outbox/claim_events.sql', 'd7e3d55ba27f8542c83d437e97520d882f7f478a4380cc34e0e3b8bb67633f07', now(), session_user),
+    ('repeatable', 'procedures/outbox/claim_events.sql', 'a42cc05eed1c94da7e8af178c419449fc98d5ea4f05a27b31f0167809ec8015d', now(), session_user),
     ('repeatable', 'procedures/outbox/confirm_events.sql', 'b33479bea17aefcc97fa2cf9644f5ae77ab08f5e2c7765ddd6f2b3ed1d3b98b2', now(), session_user),
-    ('repeatable', 'procedures/outbox/fail_events.sql', '6bc9c58023c5150764de1f6725269baabd470859485ce9cfb9041fe8ff71a80e', now(), session_user),
+    ('repeatable', 'procedures/outbox/fail_events.sql', 'bba665ebcb27bd3aa4efe60abf01267f3dd73535ca7fdaa32d47ac72365efa5f', now(), session_user),
+    ('repeatable', 'procedures/outbox/is_redelivered.sql', 'c8f6e07e8f79e00ade3056f00e466c32a94a38c3a36d0a432a00a8f8ae1e9d31', now(), session_user),
     ('repeatable', 'procedures/outbox/preview_events.sql', 'df93d5219b8c7d9c85f773a835f49780b13c16e0aa809b4544c8a7adb03c33a1', now(), session_user),
     ('repeatable', 'procedures/outbox/release_target.sql', '29e746cb42f89147162950ca91659f60721e8f3e9a6632bdebc108201922c046', now(), session_user),
     ('repeatable', 'procedures/pipeline/_backoff.sql', '60ee37dd8b2d8b1a7d90c138f652dedf053ce2672bdf646fb5269b3c5765c6c4', now(), session_user),
@@ -157,8 +164,8 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_finish_message.sql', '9cdfb3908bb2b51b4042e4d66beaed5cccde31ba710d91143b9f1c3a688b1e59', now(), session_user),
     ('repeatable', 'procedures/pipeline/_full_dttm.sql', '8ec848ee1cb17f6932bcc2bd9a1e0b6eddf7c3abc7651b5aba5746c5a4e66b0d', now(), session_user),
     ('repeatable', 'procedures/pipeline/_identity_of.sql', '53a5684b30e84f735bc5e91c59958f2a93d98104a70e8b5bc4cce6c3227c6af5', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_lock_row.sql', '7ad44ffa2ca3059c44e8dadec6bbefc08f3bcd8b3b06e341b7803545fa1ee96c', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_lock_writer.sql', '2c0d760550d0b7c47b0d6c3b2503a3a232439b193105cdb6722acc2a090347c7', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_lock_row.sql', '4d5a728b545f0456ec62d7e02e300eab458a3222fcffc9a2e04378f68937871f', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_lock_writer.sql', 'e963cdc30e158d64345f3e4c09f0f963eb9fa7883b1e285be0c0cc8543092be0', now(), session_user),
     ('repeatable', 'procedures/pipeline/_lost_members.sql', '8e4b8fbc23968c9b3e00dd09e8205e50109554fdf478b8df43c198f57e8992eb', now(), session_user),
     ('repeatable', 'procedures/pipeline/_match_ignore.sql', '200dc8b1e72492ac72c36f7be40b2921dd14536acfe7866a266a641c49f56028', now(), session_user),
     ('repeatable', 'procedures/pipeline/_plan_for_sets.sql', '2686d47ff1a95cf4fd79e6e9aca73178c699e9cebe1704ec29992e18d81659b3', now(), session_user),
@@ -166,16 +173,18 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_raise.sql', 'a295d218a9840a9b20b42f73bc7c039516a291df121a5d9fa2e80994ded2a765', now(), session_user),
     ('repeatable', 'procedures/pipeline/_refuse.sql', 'eef4aae0d5df3ee5e439faf16e231e3063c68bc043991cdafab5464593aefe0c', now(), session_user),
     ('repeatable', 'procedures/pipeline/_require_head.sql', '8e9bbc659e3d9debe205a1f49f26c9bb0b26bca4ff0d1ddc55fdb85a730ea6fb', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_require_read_committed.sql', '25516a24d62d3e6d255c3402e478d76a7bdd66a00c904f7469458c3a4d60dc0b', now(), session_user),
     ('repeatable', 'procedures/pipeline/_resolve_now.sql', '6432fbde0421b2a0719494fb8d36be67fcacda8dac57c9c0357f1ebc9404f6da', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_started_here.sql', '0e9fd07089a3677f37e0060c3d243e0586655c646dd7759f86bb9461c3c70f99', now(), session_user),
     ('repeatable', 'procedures/pipeline/_writer_key.sql', 'ea680b0262e0512513826106ec1ca8a2b6f239a74f3c2ca2150b7b3c711c5208', now(), session_user),
-    ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', '9d6a7d129270a84515e7a16671790cd23e725b49a8d9eedbf93dfb090683b8dc', now(), session_user),
-    ('repeatable', 'procedures/pipeline/acquire_writer.sql', '13f3b246e25c74684cb011c8fd26d7d5ea815fa5478a3a3f5f15b70e9a6ee562', now(), session_user),
+    ('repeatable', 'procedures/pipeline/acknowledge_state_loss.sql', 'bac8d11ea9c1a99f3b243b925c1ccd030b603fc2a26e9e93aab918e9e605a0f3', now(), session_user),
+    ('repeatable', 'procedures/pipeline/acquire_writer.sql', 'acfe8e1aec4a33b3e1773e4c10ab149d5bbbb1bc7c692e9cd16c9fdbdbf0f83c', now(), session_user),
     ('repeatable', 'procedures/pipeline/contract_version.sql', 'bf4ba3e291df9c98ce82d9115edd3c8373346d5508e676ef98d83f0f9165d006', now(), session_user),
     ('repeatable', 'procedures/pipeline/enqueue_messages.sql', '86a7d628a352bddeea223bebe41890ef7bf210eeca762c18e9d2a196271464ec', now(), session_user),
     ('repeatable', 'procedures/pipeline/next_message.sql', 'f55e99cb24fc3e0e1a51e7605f1f01b4d06e597d428f949e29275dccb0d24a36', now(), session_user),
     ('repeatable', 'procedures/pipeline/process_message.sql', 'ecac04fb118acb9b025538189212d7221e6aa1494da0a8ba990177865f1a418b', now(), session_user),
     ('repeatable', 'procedures/pipeline/record_failure.sql', '6420eedf17bf25e35c2e3466c170cb6138b8265958fd54b646da83f8a85d6865', now(), session_user),
-    ('repeatable', 'procedures/pipeline/release_writer.sql', '1e6d31f949160a969f18c1bbca5e5d06dec0c87cba311da212caec9a78c063b2', now(), session_user),
+    ('repeatable', 'procedures/pipeline/release_writer.sql', 'e3482eb9262bcf3c81d96ec67c156e480558d1ad6a8ab3664da958b1e85c452e', now(), session_user),
     ('repeatable', 'procedures/schedule/_advance_schd_gen.sql', '35d568b552adf5758ef3a91b64eb0d3fd242f50c873d37708a121101788d40d6', now(), session_user),
     ('repeatable', 'procedures/schedule/_apply_snapshot.sql', '236b8aa2949dd2c2c5e40b707e27ff39add72e6342790c41c8c3d6209ec4819e', now(), session_user),
     ('repeatable', 'procedures/schedule/_check_recs.sql', 'dbc979309b2252475bf6a0b7e87448399fafc6d5148822bafa56cd87d7e3d100', now(), session_user),
@@ -201,7 +210,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'views/delivery_lag.sql', 'eafb0441fbedec438fa00ddf2dd426ac00eecc582298001e970d09bb0d73094b', now(), session_user),
     ('repeatable', 'views/duplicate_count.sql', '1e0305f7225fa4904b1a29b955e4686788aba712a207f20ae0d7078cfe1b863a', now(), session_user),
     ('repeatable', 'views/flight_schd_display.sql', 'da2d73dd00c8e159763bd3f42fddf7f469fe008d8d3a2969b06f3711b51c1604', now(), session_user),
-    ('repeatable', 'views/health.sql', '6d9b2234a79cf9e3ad1fd579b22d739be5d57299e82ea09453673a8e302a351f', now(), session_user),
+    ('repeatable', 'views/health.sql', '8c11b1e9ed8efefe97c57d4d5af0a3fb31e5f681d0ccd9aa70444b917326c390', now(), session_user),
     ('repeatable', 'views/ignored_count.sql', '8ed91ec5d0593c26b7d06f5cfb4ea79ec12ce28db5948143e84f048c42882906', now(), session_user),
     ('repeatable', 'views/queue_head.sql', '607030dd75120947d7c5dc24026465e903edac0b95f413ce080a975e9440d6f7', now(), session_user),
     ('repeatable', 'views/queue_status.sql', '58502c75346e2d66ec4daadafa5831c6ce79b9a3cffbbe57f331843cffa168da', now(), session_user),

@@ -131,7 +131,9 @@ class Sender(Protocol):
 
 def headers_of(event: Event) -> list[tuple[str, str | bytes | None]]:
     """Headers of a record, UTF-8 (D19)."""
-    return [(name, str(getattr(event, name)).encode()) for name in HEADERS]
+    headers: list[tuple[str, str | bytes | None]] = [(name, str(getattr(event, name)).encode()) for name in HEADERS]
+    # Sent again by an operator after it was given up: its place in the order is lost (D39).
+    return [*headers, ("redelivered", b"true")] if event.redelivered else headers
 
 
 def value_of(event: Event) -> bytes | None:

@@ -44,7 +44,8 @@ select acquire_writer(%(now)s);
 select release_writer(%(now)s);
 
 -- name: claim_events
-select event_id, kind, flid, message_id, state_version, updated_at, epoch, value
+select event_id, kind, flid, message_id, state_version, updated_at, epoch, value,
+       %(target)s = 'KAFKA:msg' and is_redelivered(event_id) as redelivered
   from claim_events(%(target)s, %(token)s, %(limit)s, %(lease_seconds)s, %(now)s);
 
 -- name: confirm_events
@@ -52,6 +53,9 @@ select confirm_events(%(target)s, %(token)s, %(flids)s, %(event_ids)s, %(now)s);
 
 -- name: fail_events
 select fail_events(%(target)s, %(token)s, %(event_ids)s, %(errors)s, %(now)s);
+
+-- name: redeliver_events
+select redeliver_events(%(event_ids)s, %(operator)s, %(reason)s, %(now)s);
 
 -- name: block_target
 select block_target(%(target)s, %(token)s, %(error)s, %(now)s);

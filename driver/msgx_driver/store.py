@@ -62,6 +62,7 @@ class Event:
     updated_at: str
     epoch: int
     value: Mapping[str, Any] | None
+    redelivered: bool = False
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,13 @@ class Store:
         """Add a STATE event per flight as it is; returns their number. psycopg.Error MX002 for an unknown flight."""
         return int(self._one("republish_flights", flids=flids, fday=fday, operator=operator, reason=reason, now=now)[0])
 
+    def redeliver_events(
+        self, event_ids: Sequence[int] | None, *, operator: str, reason: str, now: datetime | None = None
+    ) -> int:
+        """Let DEAD notices be sent again, None = all; returns their number. psycopg.Error MX002: no DEAD notice."""
+        ids = None if event_ids is None else list(event_ids)
+        return int(self._one("redeliver_events", event_ids=ids, operator=operator, reason=reason, now=now)[0])
+
     def inbox_cursor(self, source: str) -> InboxCursor | None:
         """Where reading of this mailbox stands; None before its first start."""
         rows = self._all("inbox_cursor", source=source)
@@ -484,8 +492,11 @@ def connect(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
             client_encoding="UTF8",
             application_name="msgx-driver",
         )
-        # Settings of a role or database must change neither bytes nor how values are read.
-        conn.execute("set standard_conforming_strings = on; set datestyle = 'ISO, YMD'; set intervalstyle = postgres")
+        # Settings of a role or database must change neither bytes nor values, nor what is seen after a lock.
+        conn.execute(
+            "set standard_conforming_strings = on; set datestyle = 'ISO, YMD'; set intervalstyle = postgres;"
+            " set default_transaction_isolation = 'read committed'"
+        )
     except (psycopg.Error, UnicodeError) as e:
         raise unreachable(e) from e
     with conn:

@@ -44,6 +44,7 @@ create table msg_event (
     created_at      timestamptz not null,
     sent_at         timestamptz,
     last_error      varchar(1000),
+    redelivered     boolean not null default false,
     constraint msg_event_pk primary key (event_id),
     constraint msg_event_target_ck check (target in ('KAFKA:msg', 'KAFKA:schd')),
     constraint msg_event_kind_ck check ((target = 'KAFKA:msg' and kind = 'NOTICE') or (target = 'KAFKA:schd' and kind in ('STATE', 'TOMBSTONE'))),
@@ -70,6 +71,7 @@ comment on column msg_event.lease_token is 'claim of the relay';
 comment on column msg_event.created_at is 'instant';
 comment on column msg_event.sent_at is 'instant the broker confirmed';
 comment on column msg_event.last_error is 'last delivery error';
+comment on column msg_event.redelivered is 'an operator sends a DEAD notice again; its place in the order is lost (D39)';
 
 create type outbox_entry as (
     target        varchar(20),

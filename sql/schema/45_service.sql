@@ -33,6 +33,7 @@ create table delivery_target (
     blocked_since timestamptz,
     last_error    varchar(1000),
     confirmed_at  timestamptz,
+    lease_seconds integer,
     constraint delivery_target_pk primary key (target),
     constraint delivery_target_name_ck check (target in ('KAFKA:msg', 'KAFKA:schd', 'MAILBOX'))
 ) with (fillfactor = 20);
@@ -46,6 +47,7 @@ comment on column delivery_target.failures is 'failures of the target in a row (
 comment on column delivery_target.blocked_since is 'the target refuses since; null = it works';
 comment on column delivery_target.last_error is 'last error of the target';
 comment on column delivery_target.confirmed_at is 'last confirmation';
+comment on column delivery_target.lease_seconds is 'length of the lease; tells a long lease from a clock that went back';
 
 create table loop_status (
     loop       varchar(20) not null,

@@ -1,7 +1,7 @@
 -- Marks of the mailbox: claim, confirm, fail, requeue, floor (US-09, D17, D38).
 begin;
 set local search_path = msgx, tap;
-select plan(24);
+select plan(25);
 
 select tap.start();
 insert into inbox_cursor (source, watermark, id_offset) values ('box', 20, 10);
@@ -44,6 +44,9 @@ select count(fail_backfill(pg_temp.r('a'), array[13]::bigint[], array[2], 'x', p
 select is((select backfill_next_at from proc_state where message_id = 13), pg_temp.t(310), 'the backoff has a cap, and never gives up');
 select set_setting('backfill.overdue_after', '60', null);
 select is((select array_agg(message_id) from pg_temp.due('a', 61)), array[13, 14]::bigint[], 'an overdue one no longer waits');
+
+select results_eq($$select message_id from claim_backfill('box', pg_temp.r('a'), 1, 60, pg_temp.t(61))$$, $$values (14::bigint)$$,
+          'but takes no place of one that is due');
 
 -- A mailbox that was numbered anew has no row for an older message.
 update inbox_cursor set id_offset = 100;

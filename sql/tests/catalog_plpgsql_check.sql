@@ -1,7 +1,7 @@
 -- Every PL/pgSQL routine passes plpgsql_check with all of its warnings that are meant.
 begin;
 set local search_path = msgx, tap;
-select plan(82);
+select plan(86);
 
 select is((select array_agg(c.lineno || ' ' || c.level || ' ' || c.message order by c.lineno)
           from plpgsql_check_function_tb(p.oid, fatal_errors => false, other_warnings => true, extra_warnings => true,

@@ -1,7 +1,7 @@
 -- Routines: pinned search_path, rights, volatility, no dynamic SQL (engineering, contract).
 begin;
 set local search_path = msgx, tap;
-select plan(104);
+select plan(108);
 
 create view pg_temp.r as
     select p.oid, p.proname::text as name, p.prosecdef, p.provolatile::text as volatility, p.proconfig, p.proargnames,
@@ -15,7 +15,7 @@ select is((select array_agg(name) from pg_temp.r where prosecdef and name like '
 select set_eq('select name from pg_temp.r where prosecdef',
           array['acknowledge_state_loss', 'acquire_writer', 'block_target', 'claim_backfill', 'claim_events',
           'confirm_backfill', 'confirm_events', 'contract_version', 'enqueue_messages', 'fail_backfill', 'fail_events',
-          'field_catalogue', 'flight_projection', 'release_target', 'report_loop', 'republish_flights',
+          'field_catalogue', 'flight_projection', 'release_target', 'report_loop', 'republish_flights', 'redeliver_events', 'is_redelivered',
           'start_inbox', 'scan_inbox', 'enqueue_inbox', 'rescan_inbox', 'enqueue_late', 'note_scan_failure',
               'next_message', 'preview_events', 'process_message', 'record_failure', 'release_writer', 'set_setting'],
                   'the entry points are SECURITY DEFINER');
@@ -35,8 +35,8 @@ select is((select array_agg(r.name || '.' || a.name) from pg_temp.r cross
 select is((select array_agg(name) from pg_temp.r
           where array['p_now'] <@ proargnames and proargnames[pronargs] <> 'p_now'), null, 'p_now comes last');
 select is((select array_agg(name) from pg_temp.r
-          where prosecdef and volatility = 'v' and proargnames[pronargs] is distinct from 'p_now'), null,
-          'every entry point that writes takes p_now');
+          where prosecdef and volatility = 'v' and proargnames[pronargs] is distinct from 'p_now'), array['is_redelivered'],
+          'every entry point that writes takes p_now; is_redelivered reads what a claim has just seen');
 select is((select array_agg(name) from pg_temp.r where lanname not in ('sql', 'plpgsql')), null,
           'SQL and PL/pgSQL only');
 select is((select array_agg(name) from pg_temp.r where prosrc ~* '\mexecute\M'), null, 'no dynamic SQL');
@@ -62,7 +62,7 @@ select is((select array_agg(name order by name collate "C") from pg_temp.r where
           '_shown_value', '_sis_day', 'contract_version'], 'immutable');
 select is((select array_agg(name order by name collate "C") from pg_temp.r where volatility = 's'),
           array['_carried_keys', '_check_flights', '_check_overtaken', '_check_recs', '_check_reused', '_check_twice',
-          '_get_setting', '_identity_of', '_lost_members', '_match_ignore', '_queue_channel', '_require_head', '_shared_of', '_shown_items', '_snapshot_day', '_stage_changes',
+          '_get_setting', '_identity_of', '_lost_members', '_match_ignore', '_queue_channel', '_require_head', '_require_read_committed', '_shared_of', '_shown_items', '_snapshot_day', '_stage_changes', '_started_here',
           '_writer_key', 'field_catalogue', 'flight_projection', 'preview_events'], 'stable');
 select is((select array_agg(name) from pg_temp.r where volatility in ('s',
           'i') and prosrc ~* '\m(insert into|update [a-z_]+ set|delete from)\M'), null,

@@ -1,7 +1,7 @@
 -- Claims, confirmations and failures of the relay (US-07, D6, D18, D39, contract 4).
 begin;
 set local search_path = msgx, tap;
-select plan(47);
+select plan(63);
 
 select tap.start();
 create function pg_temp.t(p integer) returns timestamptz language sql immutable as $$select timestamptz '2026-09-09 10:00:00+00' + make_interval(secs => p)$$;
@@ -48,8 +48,12 @@ select throws_ok($$select confirm_events('KAFKA:schd', pg_temp.r('a'), array['A'
 select is((select status::text from msg_event where event_id = 2), 'PENDING', 'and changed nothing');
 select is(release_target('KAFKA:schd', pg_temp.r('b'), pg_temp.t(71)), true, 'a lease is given back');
 select is((select count(*) from pg_temp.claim('KAFKA:schd', 'a', 72)), 1::bigint, 'and taken at once');
-update delivery_target set lease_token = pg_temp.r('b'), lease_until = pg_temp.t(90000) where target = 'KAFKA:schd';
-select is((select count(*) from pg_temp.claim('KAFKA:schd', 'a', 73)), 1::bigint, 'a clock that went back strands nothing');
+select count(*) from claim_events('KAFKA:schd', pg_temp.r('b'), 100, 3600, pg_temp.t(5000)) \gset
+select throws_ok($$select * from pg_temp.claim('KAFKA:schd', 'a', 4999)$$, 'MX503', null, 'a clock that went back a little steals no long lease');
+select is((select count(*) from claim_events('KAFKA:schd', pg_temp.r('b'), 100, 60, pg_temp.t(5000))), 1::bigint, 'a lease takes the length of its last claim');
+select throws_ok($$select * from pg_temp.claim('KAFKA:schd', 'a', 4941)$$, 'MX503', null, 'nor a short one');
+select is((select count(*) from pg_temp.claim('KAFKA:schd', 'a', 4939)), 1::bigint, 'a clock that went back by more than a lease strands nothing');
+select is(release_target('KAFKA:schd', pg_temp.r('a'), pg_temp.t(4939)), true, 'given back again');
 
 -- A tombstone absorbs what came before it and holds back what comes after it.
 select tap.given(tap.fdel('A'), tap.dnld('10SEP26', tap.rec('A', '{"ESTT":"9"}')));
@@ -87,6 +91,32 @@ select is((select c.kind from pg_temp.claim('KAFKA:schd', 'a', 1000) c), 'TOMBST
 select is((select confirm_events('KAFKA:schd', pg_temp.r('a'), array_agg(c.flid), array_agg(c.event_id), pg_temp.t(1001)) from pg_temp.claim('KAFKA:schd', 'a', 1001) c),
           2, 'what is confirmed later closes the DEAD state before it');
 select is((select count(*) from msg_event where target = 'KAFKA:schd' and status <> 'SENT'), 0::bigint, 'nothing is left');
+
+-- A refused tombstone of a flight that came back: what it absorbs and what follows it wait with it, and nothing of it dies.
+select tap.given(tap.dnld('11SEP26', tap.rec('R', '{"ESTT":"1"}')), tap.fdel('R'), tap.dnld('12SEP26', tap.rec('R', '{"ESTT":"2"}')));
+select count(fail_events('KAFKA:schd', pg_temp.r('a'), (select array_agg(event_id) from msg_event where status = 'PENDING' and kind = 'TOMBSTONE'), array['x'], pg_temp.t(2000)))
+  from generate_series(1, 20) \gset
+select results_eq($$select kind::text, status::text, attempts from msg_event where flid = 'R' and target = 'KAFKA:schd' order by event_id$$,
+          $$values ('STATE', 'PENDING', 20), ('TOMBSTONE', 'PENDING', 20), ('STATE', 'PENDING', 0)$$, 'what a tombstone absorbs does not end DEAD');
+select is_empty($$select * from pg_temp.claim('KAFKA:schd', 'a', 2059) where flid = 'R'$$, 'the flight waits for the backoff of its tombstone');
+select results_eq($$select kind from pg_temp.claim('KAFKA:schd', 'a', 2060) where flid = 'R'$$, $$values ('TOMBSTONE')$$, 'and goes on with it');
+select is((select confirm_events('KAFKA:schd', pg_temp.r('a'), array_agg(c.flid), array_agg(c.event_id), pg_temp.t(2061)) from pg_temp.claim('KAFKA:schd', 'a', 2061) c), 2, 'both are closed');
+select is((select confirm_events('KAFKA:schd', pg_temp.r('a'), array_agg(c.flid), array_agg(c.event_id), pg_temp.t(2062)) from pg_temp.claim('KAFKA:schd', 'a', 2062) c), 1, 'then the state');
+
+-- States of flights that are not there fill no claim.
+select tap.given(tap.dnld('13SEP26', tap.rec('O1'), tap.rec('O2'), tap.rec('O3'), tap.rec('O4'), tap.rec('O5'), tap.rec('O6')), tap.dnld('14SEP26', tap.rec('Z')));
+delete from flight_schd where flid like 'O%';
+select results_eq($$select flid from pg_temp.claim('KAFKA:schd', 'a', 2063, 1)$$, $$values ('Z')$$, 'what can be sent is found behind them');
+select is((select detail from health where "check" = 'states'), '6 pending states of flights that are not there, see consistency_check', 'health tells');
+select is((select acknowledge_state_loss('op', 'restored without them', null) -> 'states'), '6'::jsonb, 'an operator accepts the loss');
+select results_eq($$select status::text, count(*) from msg_event where flid like 'O%' group by 1$$, $$values ('DEAD', 6::bigint)$$, 'they are closed, visibly');
+select is((select status from health where "check" = 'states'), 'ok', 'and health is content');
+
+-- An outbox emptied by hand gives no id below the floor.
+select is((select confirm_events('KAFKA:schd', pg_temp.r('a'), array_agg(c.flid), array_agg(c.event_id), pg_temp.t(2064)) from pg_temp.claim('KAFKA:schd', 'a', 2064) c), 1, 'all is sent');
+delete from msg_event;
+select tap.given(tap.dnld('15SEP26', tap.rec('Y')));
+select results_eq($$select flid from pg_temp.claim('KAFKA:schd', 'a', 2065)$$, $$values ('Y')$$, 'a new event is found');
 
 select * from finish();
 rollback;

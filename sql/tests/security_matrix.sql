@@ -1,7 +1,7 @@
 -- Who may call what, who may read what; nobody writes tables (contract 4, engineering).
 begin;
 set local search_path = msgx, tap;
-select plan(534);
+select plan(550);
 
 -- Routines: the expected list, spelled out.
 create temp table may (routine text, driver boolean, operator boolean, report boolean);
@@ -27,6 +27,8 @@ insert into may values
     ('release_target(text,uuid,timestamp with time zone)', true, false, false),
     ('report_loop(text,text,text,timestamp with time zone)', true, false, false),
     ('republish_flights(text[],date,text,text,timestamp with time zone)', false, true, false),
+    ('redeliver_events(bigint[],text,text,timestamp with time zone)', false, true, false),
+    ('is_redelivered(bigint)', true, false, false),
     ('start_inbox(text,bigint,timestamp with time zone)', true, false, false),
     ('scan_inbox(text,bigint,bigint[],bigint,text[],integer,timestamp with time zone)', true, false, false),
     ('enqueue_inbox(text,bigint,bigint,bigint[],bytea[],text[],timestamp without time zone[],timestamp with time zone)',

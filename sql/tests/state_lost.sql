@@ -48,11 +48,11 @@ select is((select writer_pid is not null and released_at is not null from pipeli
 select throws_ok($$select acknowledge_state_loss('', 'r', null)$$, 'MX001', null, 'an operator is needed');
 select throws_ok($$select acknowledge_state_loss('o', '  ', null)$$, 'MX001', null, 'a reason is needed');
 select throws_ok($$select acknowledge_state_loss(null, null, null)$$, 'MX001', null, 'both are needed');
-select is(acknowledge_state_loss('op', 'disk gone', tap.now_of(50)), '{"lost": 2, "list_rows": 3}'::jsonb,
+select is(acknowledge_state_loss('op', 'disk gone', tap.now_of(50)), '{"lost": 2, "states": 2, "list_rows": 3}'::jsonb,
           'the loss is accepted');
 select results_eq('select done_at, action::text, operator::text, session_name::text, reason::text, detail from operator_audit',
                   $$values (tap.now_of(50), 'acknowledge_state_loss', 'op', session_user::text collate "default",
-                      'disk gone', '{"lost": 2, "list_rows": 3}'::jsonb)$$, 'it is audited');
+                      'disk gone', '{"lost": 2, "states": 2, "list_rows": 3}'::jsonb)$$, 'it is audited');
 select is((select count(*) from schd_gen_flid), 0::bigint, 'the lists are empty');
 select is((select version from schd_gen), 1::bigint, 'the ledger stays');
 select is((select epoch from pipeline_lock), 2, 'a new epoch begins');
@@ -63,7 +63,7 @@ select is((select version from schd_gen), 2::bigint, 'as the next version');
 select is((select count(*) from _lost_members(null)), 0::bigint, 'nothing is lost');
 
 -- Nothing lost: the lists are still needed.
-select is(acknowledge_state_loss('op', 'a typo', null), '{"lost": 0, "list_rows": 0}'::jsonb, 'nothing is accepted');
+select is(acknowledge_state_loss('op', 'a typo', null), '{"lost": 0, "states": 0, "list_rows": 0}'::jsonb, 'nothing is accepted');
 select is((select count(*) from schd_gen_flid), 2::bigint, 'the lists stay');
 select is((select epoch from pipeline_lock), 2, 'and so does the epoch');
 

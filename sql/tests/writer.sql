@@ -1,7 +1,7 @@
 -- One writer: acquire, release, unclean end, lost state (OPS-1, D25, D35).
 begin;
 set local search_path = msgx, tap;
-select plan(34);
+select plan(38);
 
 -- Nobody has the right yet.
 select is((select writer_pid from pipeline_lock), null, 'a new schema has no writer');
@@ -49,8 +49,15 @@ select throws_ok($$select record_failure(2, null, null, null, 'INFRA', 'x', null
           'who is not the writer');
 select throws_ok($$select process_message(2, '{}', null)$$, 'MX401', null, 'whatever it sends');
 
--- A right that an operator has released.
+-- A session that writes for another airport too.
 select is(acquire_writer(tap.now_of(4)) ->> 'unclean', 'true', 'the session takes the right back');
+select set_config('msgx.writer_started', current_setting('msgx.writer_started') || ' 1.5', false);
+select is(tap.state_of($$select process_message(2, '{}', null)$$), 'MX101', 'the right of another schema takes nothing away');
+select is(release_writer(null), true, 'it is given back');
+select is(current_setting('msgx.writer_started'), '1.5', 'and the other one stays');
+
+-- A right that an operator has released.
+select is(acquire_writer(tap.now_of(4)) ->> 'unclean', 'false', 'and taken again');
 update pipeline_lock set released_at = now();
 select throws_ok($$select process_message(2, '{}', null)$$, 'MX401', null, 'a right that was released is none');
 update proc_state set status = 'PENDING', attempts = 0 where message_id = 2;

@@ -13,6 +13,16 @@ select 'target ' || t.target, case when t.blocked_since is not null then 'fail' 
   from delivery_target t
  cross join lateral (select count(*) as dead from msg_event e where e.status = 'DEAD' and e.target = t.target) e
 union all
+select 'states', case when o.orphans > 0 then 'fail' else 'ok' end,
+       format('%s pending states of flights that are not there', o.orphans)
+           || case when o.orphans > 0 then ', see consistency_check' else '' end
+  from (select count(*) as orphans from msg_event e
+         where e.status = 'PENDING' and e.target = 'KAFKA:schd' and e.kind = 'STATE'
+           and not exists (select 1 from flight_schd f where f.flid = e.flid)
+           and not exists (select 1 from msg_event t
+                            where t.status = 'PENDING' and t.target = 'KAFKA:schd' and t.flid = e.flid and t.kind = 'TOMBSTONE'
+                              and t.event_id > e.event_id)) o
+union all
 select 'mailbox ' || c.source, case when c.failures > 0 then 'fail' when g.holes > 0 then 'warn' else 'ok' end,
        format('watermark %s, last scan %s, %s failures in a row, waits for %s holes', c.watermark,
               coalesce(c.scanned_at::text, 'never'), c.failures, g.holes)

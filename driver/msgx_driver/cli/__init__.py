@@ -16,6 +16,7 @@ import psycopg
 from msgx_driver import __version__
 from msgx_driver.cli.admin import config, doctor, migrate, settings
 from msgx_driver.cli.generate import generate
+from msgx_driver.cli.redeliver import redeliver
 from msgx_driver.cli.replay import replay
 from msgx_driver.cli.republish import republish
 from msgx_driver.cli.run import run
@@ -38,7 +39,7 @@ def cli() -> None:
     """
 
 
-for command in (run, replay, generate, migrate, status, flights, dead, republish, settings, config, doctor):
+for command in (run, replay, generate, migrate, status, flights, dead, republish, redeliver, settings, config, doctor):
     cli.add_command(command)
 
 

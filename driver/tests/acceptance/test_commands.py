@@ -160,6 +160,13 @@ def test_signals_end_cleanly(cli: Cli, airport: Airport, number: signal.Signals)
     assert airport.rows("select released_at is not null from pipeline_lock") == [(True,)]
 
 
+def test_defaults_of_the_role_change_nothing(cli: Cli, airport: Airport) -> None:
+    day = str(Path(__file__).resolve().parents[3] / "examples" / "day")
+    ((database,),) = airport.rows("select current_database()")
+    airport.execute(f'alter database "{database}" set default_transaction_isolation = serializable')
+    cli("replay", "--db", airport.driver, "--no-progress", day, expect=7)
+
+
 def test_republish_adds_a_state_per_flight(cli: Cli, airport: Airport) -> None:
     cli(
         "replay",
@@ -179,3 +186,14 @@ def test_republish_adds_a_state_per_flight(cli: Cli, airport: Airport) -> None:
     refused = cli("republish", "--all", "--reason", "x", "--db", airport.driver, expect=3)
     assert b"<schema>_operator" in refused.stderr
     cli("republish", "--reason", "x", "--db", airport.admin, expect=2)
+    # Notices that were given up are sent again by their id.
+    airport.execute("update msg_event set status = 'DEAD' where kind = 'NOTICE'")
+    (first,), *_ = given_up = airport.rows("select event_id from msg_event where status = 'DEAD' order by 1")
+    done = cli("redeliver", str(first), "--reason", "limit raised", "--json", "--db", airport.admin)
+    assert json.loads(done.stdout) == {"events": 1}
+    assert b"is no DEAD notice" in cli("redeliver", str(first), "--reason", "x", "--db", airport.admin, expect=9).stderr
+    done = cli("redeliver", "--all", "--reason", "limit raised", "--db", airport.admin)
+    assert done.stdout.decode().strip() == f"{len(given_up) - 1} notices are sent again"
+    refused = cli("redeliver", "--all", "--reason", "x", "--db", airport.driver, expect=3)
+    assert b"<schema>_operator" in refused.stderr
+    cli("redeliver", str(first), "--all", "--reason", "x", "--db", airport.admin, expect=2)

@@ -381,6 +381,13 @@ def test_a_record_that_is_too_large_ends_dead_and_the_rest_goes_on(
     scene.drain(relay)
     assert scene.rows("select count(*) from msg_event where status = 'DEAD' and target = 'KAFKA:schd'") == [(0,)]
     assert dict(scene.folded()) == {p["FLID"]: p for p in scene.store().projections()}
+    # A notice is sent again by an operator only, under its id and marked (D39).
+    scene.execute(f"update msg_event set payload = payload - 'PAD' where event_id = {guilty}")
+    assert scene.store().redeliver_events([guilty], operator="li.wei", reason="it is small enough now") == 1
+    scene.drain(relay)
+    marked = [event_id(r) for r in scene.records("KAFKA:msg") if r.headers.get("redelivered") == b"true"]
+    assert marked == [guilty]
+    assert scene.rows(f"select status from msg_event where event_id = {guilty}") == [("SENT",)]
 
 
 def test_a_missing_topic_is_named_at_the_start(scene: Scene) -> None:

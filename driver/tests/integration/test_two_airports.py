@@ -160,6 +160,19 @@ def test_two_pumps_at_once_end_as_alone(place: Place, pg_server: Any, tmp_path: 
         assert differences(contents(place.dsn, airport), alone[airport]) == []
 
 
+def test_one_session_writes_for_both(place: Place) -> None:
+    with place.connect() as conn:
+        for airport in AIRPORTS:
+            conn.execute(
+                f"select {airport}.acquire_writer(null),"
+                f" {airport}.enqueue_messages('x', array[1], array['a'::bytea], array['text'], null, null)".encode()
+            )
+        for airport in AIRPORTS:
+            assert one(conn, process(airport)) == "SUCCEEDED"
+            assert one(conn, f"select {airport}.release_writer(null)")
+            assert state_of(conn, process(airport)) == "MX401"
+
+
 # ---------------------------------------------------------------- rights
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,7 @@ def test_headers_are_text_and_values_canonical() -> None:
         ("kind", b"NOTICE"),
         ("epoch", b"3"),
     ]
+    assert headers_of(replace(one, redelivered=True)) == [*headers_of(one), ("redelivered", b"true")]
     assert value_of(one) == '{"a":[1],"b":"要客"}'.encode()
     assert value_of(event(5)) is None
 

@@ -124,7 +124,7 @@ def test_a_failure_is_reported_and_tried_again(error: Exception) -> None:
     assert run.ended == [None]
 
 
-@pytest.mark.parametrize("between,pauses", [([], ["1", "2", "4"]), ([False], ["1", "1", "1"])])
+@pytest.mark.parametrize(("between", "pauses"), [([], ["1", "2", "4"]), ([False], ["1", "1", "1"])])
 def test_only_failures_in_a_row_wait_longer(
     between: list[bool], pauses: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:

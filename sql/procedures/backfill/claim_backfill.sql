@@ -32,16 +32,26 @@ begin
     v_floor := _take_target('MAILBOX', p_token, p_lease_seconds, v_now);
     select c.id_offset into v_offset from inbox_cursor c where c.source = p_source;
     return query
+    with due as (
+        select s.* from proc_state s
+         where s.backfill_status in ('PENDING', 'CLAIMED') and s.message_id >= v_floor
+           and s.source = p_source and s.mailbox_id is not null
+           and (s.backfill_next_at is null or s.backfill_next_at <= v_now or s.backfill_next_at > v_beyond)
+         order by s.message_id
+         limit p_limit
+    ), overdue as (
+        -- A mark that is overdue no longer waits for its backoff (US-09), but takes no place of one that is due.
+        select s.* from proc_state s
+         where s.backfill_status in ('PENDING', 'CLAIMED') and s.message_id >= v_floor
+           and s.source = p_source and s.mailbox_id is not null
+           and s.backfill_next_at > v_now and s.backfill_next_at <= v_beyond and s.enqueued_at <= v_overdue
+         order by s.message_id
+         limit greatest(p_limit - (select count(*) from due), 0)
+    )
     select s.message_id, s.mailbox_id, s.backfill_seq, s.status, s.processed_at at time zone v_zone,
            s.message_id - s.mailbox_id is distinct from v_offset
-      from proc_state s
-     where s.backfill_status in ('PENDING', 'CLAIMED') and s.message_id >= v_floor
-       and s.source = p_source and s.mailbox_id is not null
-       -- A mark that is overdue no longer waits for its backoff (US-09).
-       and (s.backfill_next_at is null or s.backfill_next_at <= v_now or s.backfill_next_at > v_beyond
-            or s.enqueued_at <= v_overdue)
-     order by s.message_id
-     limit p_limit;
+      from (select * from due union all select * from overdue) s
+     order by s.message_id;
 end;
 $$;
 

@@ -5,7 +5,7 @@
 -- Returns   : number of events
 -- Errors    : none
 -- Locks     : none
--- Reads     : msg_event, flight_schd, flight_tombstone
+-- Reads     : msg_event, delivery_target, flight_schd, flight_tombstone
 -- Writes    : msg_event
 -- Called by : _apply_snapshot, _apply_adft, _apply_flop, _apply_fdel, republish_flights
 -- Sources   : FS-8, D41, contract 3
@@ -17,7 +17,9 @@ as $$
 declare
     v_last bigint;
 begin
-    select coalesce(max(e.event_id), 0) into v_last from msg_event e;
+    -- A floor may be above all rows that are left: an id below it would never be delivered.
+    v_last := greatest((select max(e.event_id) from msg_event e),
+                       (select max(t.floor_id) - 1 from delivery_target t where t.target <> 'MAILBOX'), 0);
     insert into msg_event (event_id, target, kind, flid, state_version, message_id, payload, created_at)
     select v_last + n.ord, n.target, n.kind, n.flid, n.state_version,
            coalesce(p_message_id, (select f.last_message_id from flight_schd f where f.flid = n.flid),

@@ -3,7 +3,7 @@
 -- Purpose   : Refuse whoever no longer holds the lease of a target.
 -- Params    : p_target; p_token: of the claim
 -- Returns   : floor of the target
--- Errors    : MX503 the lease went to somebody else
+-- Errors    : MX001 not read committed; MX503 the lease went to somebody else
 -- Locks     : delivery_target row
 -- Reads     : delivery_target
 -- Writes    : none
@@ -17,6 +17,7 @@ as $$
 declare
     v_target delivery_target%rowtype;
 begin
+    perform _require_read_committed();
     select t.* into v_target from delivery_target t where t.target = p_target for update;
     -- A lease that ran out but that nobody took still belongs to its token: nobody else can have delivered.
     if v_target.lease_token is null or v_target.lease_token is distinct from p_token then

@@ -54,6 +54,11 @@ begin
         select e.flid, e.event_id from msg_event e
          where e.status = 'PENDING' and e.target = 'KAFKA:schd' and e.event_id >= v_floor
            and (e.next_attempt_at is null or e.next_attempt_at <= v_now or e.next_attempt_at > v_beyond)
+           -- What can not be sent must not fill the window: behind a TOMBSTONE that waits, or a STATE of nothing.
+           and not exists (select 1 from msg_event t
+                            where t.status = 'PENDING' and t.target = 'KAFKA:schd' and t.flid = e.flid and t.kind = 'TOMBSTONE'
+                              and t.event_id < e.event_id and t.next_attempt_at > v_now and t.next_attempt_at <= v_beyond)
+           and (e.kind = 'TOMBSTONE' or exists (select 1 from flight_schd s where s.flid = e.flid))
          order by e.event_id
          limit p_limit * 4
     ), flight as (

@@ -30,14 +30,14 @@ begin
     end if;
     perform _hold_target(p_target, p_token);
     with given as (
-        select c.flid, c.event_id as upto, f.error
+        select c.flid, c.event_id as upto, c.kind, f.error
           from unnest(p_event_ids, p_errors) as f (event_id, error)
           join msg_event c on c.event_id = f.event_id and c.target = p_target
     ), booked as (
-        -- A state stands for all events of its flight up to it; a notice for itself.
+        -- A state stands for all events of its flight up to it; a notice for itself. What a TOMBSTONE absorbs waits with it.
         update msg_event e
            set attempts        = e.attempts + 1,
-               status          = case when e.kind <> 'TOMBSTONE' and e.attempts + 1 >= v_limit then 'DEAD' else 'PENDING' end,
+               status          = case when g.kind <> 'TOMBSTONE' and e.attempts + 1 >= v_limit then 'DEAD' else 'PENDING' end,
                next_attempt_at = v_now + _backoff(v_base, v_cap, e.attempts),
                last_error      = left(regexp_replace(coalesce(g.error, 'no reason given'), E'[\\x01-\\x1f]', ' ', 'g'), 1000)
           from given g

@@ -3,7 +3,7 @@
 -- Purpose   : First step of everything that writes what process_message reads (FS-3.2-5).
 -- Params    : none
 -- Returns   : the row, locked to the end of the transaction
--- Errors    : MX902 the row is missing
+-- Errors    : MX001 not read committed; MX902 the row is missing
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
 -- Reads     : pipeline_lock
 -- Writes    : none
@@ -18,6 +18,7 @@ as $$
 declare
     v_lock pipeline_lock%rowtype;
 begin
+    perform _require_read_committed();
     select l.* into v_lock from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER' for update;
     if not found then
         perform _raise('MX902', 'pipeline_lock has no row FLIGHT_SCHD_WRITER; insert it as sql/schema/60_seed.sql does', null);

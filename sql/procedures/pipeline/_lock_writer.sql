@@ -20,7 +20,7 @@ begin
     -- The session variable catches a reused pid and a pooler that hands the session to somebody else.
     if v_lock.released_at is not null
        or v_lock.writer_pid is distinct from pg_backend_pid()
-       or extract(epoch from v_lock.writer_started)::text is distinct from current_setting('msgx.writer_started', true)
+       or not _started_here(v_lock.writer_started)
     then
         perform _raise('MX401',
             format('this session (pid %s) is not the writer (pid %s); call acquire_writer on the connection that writes and use no transaction pooler',

@@ -3,11 +3,11 @@
 -- Purpose   : Way out of MX901 when no restore is possible.
 -- Params    : p_operator, p_reason: kept in operator_audit
 --             p_now: clock, null = clock_timestamp()
--- Returns   : {"lost", "list_rows"}; both 0, and nothing is changed, when nothing is lost
+-- Returns   : {"lost", "list_rows", "states"}: lost members, rows of lists taken out (0 when nothing is lost), states closed that cannot be sent
 -- Errors    : MX001 operator or reason missing
 -- Locks     : pipeline_lock row FLIGHT_SCHD_WRITER
--- Reads     : schd_gen_flid, flight_schd, flight_tombstone
--- Writes    : schd_gen_flid, pipeline_lock, operator_audit
+-- Reads     : schd_gen_flid, flight_schd, flight_tombstone, msg_event
+-- Writes    : schd_gen_flid, msg_event, pipeline_lock, operator_audit
 -- Called by : operators
 -- Sources   : D25, US-03/8
 -- Oracle    : msgx_ops.acknowledge_state_loss
@@ -26,6 +26,18 @@ begin
     v_detail := jsonb_build_object(
         'lost', (select count(*) from _lost_members(null)),
         'list_rows', (select count(*) from schd_gen_flid));
+    -- A STATE of nothing can never be sent; a newer event of its flight closes it.
+    with closed as (
+        update msg_event e
+           set status = 'DEAD', last_error = 'the flight was lost before this state was sent (acknowledge_state_loss)'
+         where e.status = 'PENDING' and e.target = 'KAFKA:schd' and e.kind = 'STATE'
+           and not exists (select 1 from flight_schd f where f.flid = e.flid)
+           and not exists (select 1 from msg_event t
+                            where t.status = 'PENDING' and t.target = 'KAFKA:schd' and t.flid = e.flid and t.kind = 'TOMBSTONE'
+                              and t.event_id > e.event_id)
+        returning e.event_id
+    )
+    select v_detail || jsonb_build_object('states', count(*)) into v_detail from closed c;
     -- A list of which nothing is lost is still needed: the next plan finds by it what it has to delete.
     if v_detail ->> 'lost' = '0' then
         v_detail := v_detail || '{"list_rows": 0}';

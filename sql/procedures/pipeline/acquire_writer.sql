@@ -27,7 +27,7 @@ declare
 begin
     select l.* into v_lock from pipeline_lock l where l.name = 'FLIGHT_SCHD_WRITER';
     if v_lock.released_at is null and v_lock.writer_pid = pg_backend_pid()
-       and current_setting('msgx.writer_started', true) = extract(epoch from v_lock.writer_started)::text
+       and _started_here(v_lock.writer_started)
     then
         return jsonb_build_object('epoch', v_lock.epoch, 'unclean', false, 'already', true);
     end if;
@@ -57,7 +57,9 @@ begin
            released_at    = null,
            queue_floor    = coalesce(v_head, (select max(s.message_id) from proc_state s), 0)
      where name = 'FLIGHT_SCHD_WRITER';
-    perform set_config('msgx.writer_started', extract(epoch from v_started)::text, false);
+    -- One session may write for several airports: the variable holds an instant for each.
+    perform set_config('msgx.writer_started',
+                       concat_ws(' ', nullif(current_setting('msgx.writer_started', true), ''), extract(epoch from v_started)), false);
     -- Strict order makes the head the suspect when the last writer died (D35).
     if v_unclean and v_head is not null then
         perform _book_failure(v_head, 'INFRA', 'retry', null,

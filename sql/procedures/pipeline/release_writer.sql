@@ -14,17 +14,21 @@
 create or replace function release_writer(p_now timestamptz) returns boolean
 language plpgsql volatile security definer
 as $$
+declare
+    v_started timestamptz;
 begin
     update pipeline_lock
        set released_at = _resolve_now(p_now)
      where name = 'FLIGHT_SCHD_WRITER'
        and released_at is null
        and writer_pid = pg_backend_pid()
-       and extract(epoch from writer_started)::text = current_setting('msgx.writer_started', true);
+       and _started_here(writer_started)
+    returning writer_started into v_started;
     if not found then
         return false;
     end if;
-    perform set_config('msgx.writer_started', '', false);
+    perform set_config('msgx.writer_started',
+                       array_to_string(array_remove(string_to_array(current_setting('msgx.writer_started'), ' '), extract(epoch from v_started)::text), ' '), false);
     perform pg_advisory_unlock(_writer_key());
     return true;
 end;
