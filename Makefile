@@ -50,6 +50,7 @@ chaos:
 	MSGX_TEST_KILLS="$${MSGX_TEST_KILLS:-50}" MSGX_TEST_STOPS="$${MSGX_TEST_STOPS:-10}" \
 	MSGX_TEST_SERVICE_KILLS="$${MSGX_TEST_SERVICE_KILLS:-300}" MSGX_TEST_SERVICE_STOPS="$${MSGX_TEST_SERVICE_STOPS:-40}" \
 	MSGX_TEST_SERVICE_OUTAGES="$${MSGX_TEST_SERVICE_OUTAGES:-10}" MSGX_TEST_SERVICE_CUTS="$${MSGX_TEST_SERVICE_CUTS:-40}" \
+	MSGX_TEST_SERVICE_JUMPS="$${MSGX_TEST_SERVICE_JUMPS:-40}" \
 	MSGX_TEST_STREAMS="$${MSGX_TEST_STREAMS:-3000}" MSGX_TEST_FUZZ="$${MSGX_TEST_FUZZ:-200000}" \
 	$(BIN)/pytest driver/tests/chaos driver/tests/property driver/tests/acceptance/test_golden.py \
 	  driver/tests/integration/test_mutations.py driver/tests/unit/test_wire_decode.py driver/tests/unit/test_wire_encodings.py

@@ -161,7 +161,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'procedures/pipeline/_book_failure.sql', '04e440cc3ec3df4efd0d23b8a91fff099f59d0991130efb350e41f44ab819868', now(), session_user),
     ('repeatable', 'procedures/pipeline/_claim_identity.sql', '3940db44b8b266730adcb6309a6f665ba2cc3373320a33f70ccdbf2f7f10b8cc', now(), session_user),
     ('repeatable', 'procedures/pipeline/_content_hash.sql', 'fcbec255f34991fd577476067ae45a4b82ee9f74ac29b74617fe4f97b7876028', now(), session_user),
-    ('repeatable', 'procedures/pipeline/_finish_message.sql', '9cdfb3908bb2b51b4042e4d66beaed5cccde31ba710d91143b9f1c3a688b1e59', now(), session_user),
+    ('repeatable', 'procedures/pipeline/_finish_message.sql', '0f3a1b485e82f256791122288b01d78dad6c82d218ce617c8c67b25eaf385e80', now(), session_user),
     ('repeatable', 'procedures/pipeline/_full_dttm.sql', '8ec848ee1cb17f6932bcc2bd9a1e0b6eddf7c3abc7651b5aba5746c5a4e66b0d', now(), session_user),
     ('repeatable', 'procedures/pipeline/_identity_of.sql', '53a5684b30e84f735bc5e91c59958f2a93d98104a70e8b5bc4cce6c3227c6af5', now(), session_user),
     ('repeatable', 'procedures/pipeline/_lock_row.sql', '4d5a728b545f0456ec62d7e02e300eab458a3222fcffc9a2e04378f68937871f', now(), session_user),

@@ -19,7 +19,7 @@ class Toll:
     unfinished: int = 0
 
 
-NAMES = ("kills", "server stops", "service kills", "database stops", "outages", "connections cut")
+NAMES = ("kills", "server stops", "service kills", "database stops", "outages", "connections cut", "clock jumps")
 TOLLS = pytest.StashKey[dict[str, Toll]]()
 
 

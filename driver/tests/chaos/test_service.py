@@ -1,7 +1,7 @@
 """The service killed and cut off in the middle of a day: nothing lost, nothing doubled (US-01, US-03, US-07, US-09).
 
-`MSGX_TEST_SERVICE_KILLS`, `_STOPS` (of PostgreSQL), `_OUTAGES` (of mailbox and broker, each) and `_CUTS` (of all
-sessions) are the numbers; `make chaos` sets 300, 40, 10 and 40. The mailbox is written while all this goes on, with
+`MSGX_TEST_SERVICE_KILLS`, `_STOPS` (of PostgreSQL), `_OUTAGES` (of mailbox and broker, each), `_CUTS` (of all
+sessions) and `_JUMPS` (of the clock) are the numbers; `make chaos` sets 300, 40, 10, 40 and 40. The mailbox is written while all this goes on, with
 lower ids that commit late and ids that never come. A moment is a number of finished, sent or marked messages, drawn
 from a fixed seed.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ from .conftest import Toll
 KILLS = int(os.environ.get("MSGX_TEST_SERVICE_KILLS", "60"))
 STOPS = int(os.environ.get("MSGX_TEST_SERVICE_STOPS", "3"))
 OUTAGES = int(os.environ.get("MSGX_TEST_SERVICE_OUTAGES", "1"))
+JUMPS = int(os.environ.get("MSGX_TEST_SERVICE_JUMPS", "4"))
 CUTS = int(os.environ.get("MSGX_TEST_SERVICE_CUTS", "4"))
 PER_ROUND = 6
 TIMEOUT = 120.0
@@ -53,8 +55,9 @@ def world(pg_server: Any, local_mailbox: Any, local_kafka: Any, services: Servic
 class Feeder:
     """Writes a generated day into the mailbox, a few rows at a time, in ways that a busy mailbox shows."""
 
-    def __init__(self, world: World, rows: int, seed: int) -> None:
+    def __init__(self, world: World, rows: int, seed: int, *, late: bool = True) -> None:
         self.world = world
+        self.late = late
         self.chance = random.Random(seed)
         flights = max(rows // 14, MIN_FLIGHTS)
         self.messages = day_bytes(generate_day(flights, seed))
@@ -70,7 +73,7 @@ class Feeder:
         batch = self.messages[self.at : self.at + count]
         self.at += len(batch)
         way = self.chance.random()
-        if way < 0.25 and len(batch) > 1:
+        if self.late and way < 0.25 and len(batch) > 1:
             late = self.world.mailbox.connect()
             try:
                 late.begin()
@@ -239,6 +242,50 @@ def test_connections_cut_in_the_middle(world: World, pg_server: Any, tolls: dict
         world.value(
             "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'msgx-driver'"
         )
+        toll.crashes += 1
+    feeder.write(feeder.left)
+    world.wait_until_settled(TIMEOUT)
+    assert service.end() == 0
+    book(toll, world.account(pg_server.new_database()))
+
+
+# A whole service whose clock is off by the seconds in a file.
+JUMPING_CLOCK = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from msgx_driver import clock
+offset, honest = Path(sys.argv.pop(1)), clock.SystemClock.now
+clock.SystemClock.now = lambda self: honest(self) + timedelta(seconds=float(offset.read_text()))
+from msgx_driver.cli import main
+main()
+"""
+
+
+def test_clock_jumps(world: World, pg_server: Any, tmp_path: Path, tolls: dict[str, Toll]) -> None:
+    """The clock of the driver jumps by up to two hours, both ways: nothing waits for it, nothing is lost.
+
+    No row commits late here: a jump forward may end the wait for it, and that is what D29 is for.
+    """
+    chance = random.Random(16)
+    feeder = Feeder(world, JUMPS * PER_ROUND, 16, late=False)
+    toll = tolls["clock jumps"]
+    offset, program = tmp_path / "offset", tmp_path / "jumping.py"
+    program.write_text(JUMPING_CLOCK, "utf-8")
+
+    def jump(seconds: float) -> None:
+        whole = offset.with_suffix(".new")
+        whole.write_text(str(seconds), "utf-8")
+        whole.replace(offset)
+
+    jump(0)
+    world.services.program = (sys.executable, program, offset)
+    service = world.start()
+    for number in range(JUMPS):
+        feeder.write(max(feeder.left // (JUMPS - number), 1))
+        moment(world, chance)
+        toll.unfinished += not world.settled()
+        jump(chance.choice((-7200, -3600, -60, -1, 0, 1, 60, 3600, 7200)))
         toll.crashes += 1
     feeder.write(feeder.left)
     world.wait_until_settled(TIMEOUT)

@@ -81,13 +81,14 @@ class Services:
 
     folder: Path
     started: list[Running]
+    program: tuple[str | Path, ...] = (PROGRAM,)
 
     def start(self, dsn: str, *options: str, **environment: str) -> Running:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("MSGX_", "PG"))}
         log = self.folder / f"service-{len(self.started)}.log"
         with log.open("wb") as err:
             process = subprocess.Popen(
-                [PROGRAM, "run", "--db", dsn, *options],
+                [*self.program, "run", "--db", dsn, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=err,

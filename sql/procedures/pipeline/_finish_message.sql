@@ -47,7 +47,8 @@ begin
            backfill_status  = 'PENDING',
            backfill_seq     = backfill_seq + 1,
            backfill_attempts = 0,
-           backfill_next_at = p_now
+           -- Due at once, whatever the clock does next.
+           backfill_next_at = null
      where message_id = p_message_id;
     -- The floor moves in steps: every move leaves a dead version of the one lock row behind.
     update pipeline_lock set queue_floor = p_message_id
