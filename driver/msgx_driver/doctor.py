@@ -77,6 +77,18 @@ def _server(conn: psycopg.Connection[Any]) -> Iterator[Finding]:
         yield Finding("encoding", "ok", "UTF8")
     if _value(conn, "select pg_is_in_recovery()"):
         yield Finding("primary", "bad", "this is a standby; connect to the primary", ExitCode.CONFIG)
+    if _value(conn, "show default_transaction_read_only") == "on":
+        detail = (
+            "default_transaction_read_only is on, so nothing can be written; reset it where it was set:"
+            " alter role, alter database, postgresql.conf or the connection string"
+        )
+        yield Finding("read only", "bad", detail, ExitCode.CONFIG)
+    # What the session would have without the driver, which sets it.
+    isolation = _value(conn, "select reset_val from pg_settings where name = 'default_transaction_isolation'")
+    if isolation != "read committed":
+        yield Finding(
+            "isolation", "ok", f"the default is {isolation}; the driver works with read committed all the same"
+        )
     for name in ("fsync", "full_page_writes"):
         if _value(conn, "select current_setting(%s)", name) != "on":
             yield Finding(name, "warning", f"{name} is off: a crash of the server can destroy the database")
@@ -106,7 +118,9 @@ def _schema(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
         query = sql.SQL("select {}()").format(sql.Identifier(schema, "contract_version"))
         found = _value(conn, query.as_string(conn))
     except psycopg.Error as e:
-        yield Finding("schema", "bad", f"{e.diag.message_primary}; {hint}", ExitCode.SCHEMA)
+        # Nothing is pending when it is a routine that somebody has dropped.
+        again = " --again" if e.sqlstate == "42883" else ""
+        yield Finding("schema", "bad", f"{e.diag.message_primary}; {hint}{again}", ExitCode.SCHEMA)
         return
     if pending or found != CONTRACT_VERSION:
         detail = (
@@ -114,7 +128,8 @@ def _schema(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
         )
         yield Finding("schema", "bad", detail, ExitCode.SCHEMA)
     else:
-        yield Finding("schema", "ok", f"schema {schema}, contract version {found}")
+        detail = f"schema {schema}, contract version {found}; its content is checked by msgx-driver migrate verify"
+        yield Finding("schema", "ok", detail)
     gone = [
         f"{schema}_{role}"
         for role in ("owner", "driver", "operator", "report")
@@ -129,8 +144,11 @@ def _schema(conn: psycopg.Connection[Any], schema: str) -> Iterator[Finding]:
         for role in ("driver", "operator", "report")
         if _value(conn, "select pg_has_role(current_user, %s, 'usage')", f"{schema}_{role}")
     ]
+    detail = (
+        f"has the rights of {', '.join(f'{schema}_{role}' for role in roles) or 'none of the roles of this schema'}"
+    )
     if "driver" in roles:
-        yield Finding("rights", "ok", f"may do what {', '.join(roles)} may")
+        yield Finding("rights", "ok", detail)
     else:
-        detail = f"may do what {', '.join(roles) or 'nobody'} may; replay and run need {schema}_driver"
+        detail += f'; replay and run need {schema}_driver: grant {schema}_driver to "{conn.info.user}"'
         yield Finding("rights", "warning", detail)

@@ -131,13 +131,19 @@ class Store:
                 hint=f'as an administrator: grant {self.schema}_driver to "{row["username"]}"',
             )
         found = self._one("contract_version")[0] if row["installed"] else None
+        pending = pending_migrations(self.conn, self.schema)
+        if found is None and not pending:
+            raise MsgxError(
+                f"schema {self.schema} has no routine contract_version: somebody has dropped it",
+                exit_code=ExitCode.SCHEMA,
+                hint=f"{hint} --again",
+            )
         if found != CONTRACT_VERSION:
             raise MsgxError(
                 f"schema {self.schema} has contract version {found}, this driver needs {CONTRACT_VERSION}",
                 exit_code=ExitCode.SCHEMA,
                 hint=hint,
             )
-        pending = pending_migrations(self.conn, self.schema)
         if pending:
             raise MsgxError(
                 f"schema {self.schema} is older than this driver: migration {pending[0]} is not applied",

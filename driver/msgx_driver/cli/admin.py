@@ -7,7 +7,7 @@ import os
 import click
 
 from msgx_driver.cli.session import Session, common_options, embedded_home, print_json
-from msgx_driver.cli.tables import print_table
+from msgx_driver.cli.tables import print_table, printable
 from msgx_driver.clock import SystemClock
 from msgx_driver.doctor import examine, examine_folder
 from msgx_driver.errors import ExitCode, MsgxError
@@ -20,25 +20,32 @@ def migrate() -> None:
     """Install or upgrade the schema."""
 
 
+again_option = click.option(
+    "--again", is_flag=True, help="Apply all procedures, views and rights anew: puts back what was dropped or changed."
+)
+
+
 @migrate.command("up")
+@again_option
 @common_options
-def migrate_up_command(**common: str | None) -> None:
+def migrate_up_command(again: bool, **common: str | None) -> None:
     """Apply what is pending: versioned migrations once, procedures and views when their text changed."""
     session = Session.start(**common)
     with session.conninfo() as conninfo, connect(conninfo) as conn:
-        applied = migrate_up(conn, session.schema, SystemClock())
+        applied = migrate_up(conn, session.schema, SystemClock(), again=again)
     for name in applied:
         click.echo(f"applied {name}")
     click.echo(f"schema {session.schema}: {len(applied)} files applied")
 
 
 @migrate.command("plan")
+@again_option
 @common_options
-def migrate_plan_command(**common: str | None) -> None:
+def migrate_plan_command(again: bool, **common: str | None) -> None:
     """Print the SQL that `migrate up` would run; changes nothing."""
     session = Session.start(**common)
     with session.conninfo() as conninfo, connect(conninfo) as conn:
-        text = migrate_plan(conn, session.schema)
+        text = migrate_plan(conn, session.schema, again=again)
     click.echo(text or f"-- schema {session.schema}: nothing to do", nl=not text)
 
 
@@ -54,12 +61,15 @@ def migrate_verify_command(as_json: bool, **common: str | None) -> None:
         print_json(differences)
     else:
         for line in differences:
-            click.echo(line)
+            click.echo(printable(line))
     if differences:
+        mended = any(line.startswith(("routine ", "view ")) or ": grant " in line for line in differences)
+        command = session.migrate_command() + (" --again" if mended else "")
+        applied = "puts procedures, views and their rights back" if mended else "applies what is pending"
         raise MsgxError(
             f"schema {session.schema} differs from this version in {len(differences)} places",
             exit_code=ExitCode.INVARIANT,
-            hint="find out who changed it; migrate up applies what is pending, the rest has to be put back by hand",
+            hint=f"find out who changed it; {command} {applied}, the rest has to be put back by hand",
         )
     if not as_json:
         click.echo(f"schema {session.schema} is what this version ships")
@@ -123,7 +133,7 @@ def settings_list(as_json: bool, **common: str | None) -> None:
 @common_options
 def settings_set(name: str, value: str, **common: str | None) -> None:
     """Change one setting; the next message uses it."""
-    with Session.start(**common).store() as store:
+    with Session.start(**common).store("driver", "operator") as store:
         store.set_setting(name, value)
         click.echo(f"{name} = {store.setting(name)}")
 

@@ -27,6 +27,8 @@ def generate(flights: int, seed: int, out: str, as_json: bool) -> None:
 
     The same flights and seed give the same bytes everywhere. No database is used.
     """
+    if not out:
+        raise click.UsageError("--out is empty: name a folder for the day, . for this one")
     day = generate_day(flights, seed)
     try:
         write_day(day, Path(out))

@@ -33,7 +33,7 @@ def redeliver(
     """
     if everything == bool(event_ids):
         raise click.UsageError("name the EVENT_IDs, or --all")
-    with Session.start(**common).store() as store:
+    with Session.start(**common).store("operator") as store:
         try:
             opened = store.redeliver_events(
                 None if everything else event_ids, operator=operator or getpass.getuser(), reason=reason

@@ -56,7 +56,7 @@ def replay(
     expected = None if expect is None else _read_expected(Path(expect))
     target = None if events is None else _check_writable(Path(events))
     messages = read_inputs(paths, sys.stdin.buffer)
-    with session.store() as store:
+    with session.store("driver") as store:
         with _progress(len(messages), no_progress) as on_progress:
             ids, summary = run_replay(
                 store,

@@ -35,7 +35,7 @@ def republish(
     """
     if sum((everything, fday is not None, bool(flids))) != 1:
         raise click.UsageError("name one of --all, --fday and --flid")
-    with Session.start(**common).store() as store:
+    with Session.start(**common).store("operator") as store:
         try:
             added = store.republish_flights(
                 list(flids) or None,

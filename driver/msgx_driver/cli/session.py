@@ -6,13 +6,14 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import psycopg
 
 from msgx_driver.clock import SystemClock
 from msgx_driver.config import Config, dsn_has_password, load_config
@@ -99,10 +100,30 @@ class Session:
             yield server.dsn
 
     @contextlib.contextmanager
-    def store(self) -> Iterator[Store]:
-        """An open store whose schema fits; the embedded one is migrated first, a given one never."""
+    def store(self, *roles: str) -> Iterator[Store]:
+        """An open store whose schema fits; the embedded one is migrated first, a given one never.
+
+        `roles` says which roles may do what the command does, for the error of one that may not: report when none.
+        """
         with self.conninfo() as conninfo, self.open(conninfo) as store:
-            yield store
+            try:
+                yield store
+            except psycopg.errors.InsufficientPrivilege as e:
+                raise self._not_permitted(store.conn.info.user, roles or ("report",), e) from e
+            except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction) as e:
+                raise MsgxError(
+                    f"schema {self.schema} is not whole: {e.diag.message_primary}",
+                    exit_code=ExitCode.SCHEMA,
+                    hint=f"run: {self.migrate_command('verify')}, then: {self.migrate_command()} --again",
+                ) from e
+
+    def _not_permitted(self, user: str, roles: Sequence[str], error: psycopg.Error) -> MsgxError:
+        names = [f"{self.schema}_{role}" for role in roles]
+        return MsgxError(
+            f"role {user} may not do this: {error.diag.message_primary}",
+            exit_code=ExitCode.CONFIG,
+            hint=f'it takes the role {" or ".join(names)}; as an administrator: grant {names[0]} to "{user}"',
+        )
 
     @contextlib.contextmanager
     def open(self, conninfo: str) -> Iterator[Store]:
@@ -114,11 +135,11 @@ class Session:
             store.check_contract(self.migrate_command())
             yield store
 
-    def migrate_command(self) -> str:
-        """The command that installs or upgrades the schema, without secrets."""
+    def migrate_command(self, what: str = "up") -> str:
+        """The command that installs or upgrades the schema, or another one of its group, without secrets."""
         schema = "" if self.schema == "msgx" else f" --schema {self.schema}"
         db = " --db DSN" if "database.dsn" in self.config.sources else ""
-        return f"msgx-driver migrate up{db}{schema}"
+        return f"msgx-driver migrate {what}{db}{schema}"
 
 
 def print_json(value: object) -> None:

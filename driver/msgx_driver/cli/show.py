@@ -83,7 +83,7 @@ def dead_list(as_json: bool, **common: str | None) -> None:
 @common_options
 def dead_show(message_id: int, as_json: bool, **common: str | None) -> None:
     """One DEAD message: META, class, reason and the original bytes."""
-    with Session.start(**common).store() as store:
+    with Session.start(**common).store("driver", "operator") as store:
         rows = store.rows("dead_show", message_id=message_id)
     if not rows:
         raise MsgxError(

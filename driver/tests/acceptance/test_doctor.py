@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from msgx_driver import doctor
+from msgx_driver.store import connect
 
 from .conftest import Airport, Cli
 
@@ -22,7 +23,8 @@ def test_a_fit_database(cli: Cli, airport: Airport) -> None:
     found = findings(cli, "--db", airport.driver)
     assert {status for status, _ in found.values()} == {"ok"}
     assert list(found) == ["connection", "server", "encoding", "pooler", "schema", "rights"]
-    assert "contract version 1" in found["schema"][1]
+    assert "contract version 1; its content is checked by msgx-driver migrate verify" in found["schema"][1]
+    assert found["rights"] == ("ok", "has the rights of msgx_driver")
     assert b"sessions are real sessions" in cli("doctor", "--db", airport.driver).stdout
 
 
@@ -34,10 +36,27 @@ def test_what_is_wrong_decides_the_code(cli: Cli, airport: Airport, pg_server: A
     watcher = airport.driver.replace("pump", "watcher")
     assert "msgx_driver" in findings(cli, "--db", watcher, expect=3)["rights"][1]
     airport.execute("grant msgx_report to watcher")
-    assert findings(cli, "--db", watcher)["rights"][0] == "warning"
+    assert findings(cli, "--db", watcher)["rights"] == (
+        "warning",
+        'has the rights of msgx_report; replay and run need msgx_driver: grant msgx_driver to "watcher"',
+    )
     airport.execute("revoke msgx_report from watcher")
     airport.execute("delete from schema_history where kind = 'versioned'")
     assert "V0001__initial.sql" in findings(cli, "--db", airport.driver, expect=5)["schema"][1]
+
+
+def test_defaults_of_the_database_that_matter(cli: Cli, airport: Airport) -> None:
+    """Read only stops everything; another isolation is overruled by the driver."""
+    database = airport.rows("select quote_ident(current_database())")[0][0]
+    airport.execute(f"alter database {database} set default_transaction_isolation = 'serializable'")
+    status, detail = findings(cli, "--db", airport.driver)["isolation"]
+    assert (status, detail.partition(";")[0]) == ("ok", "the default is serializable")
+    with connect(airport.driver) as conn:
+        assert conn.execute("show transaction_isolation").fetchone() == ("read committed",)
+    airport.execute(f"alter database {database} set default_transaction_read_only = on")
+    status, detail = findings(cli, "--db", airport.driver, expect=3)["read only"]
+    assert status == "bad"
+    assert "reset it where it was set: alter role, alter database" in detail
 
 
 def test_the_embedded_disk(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

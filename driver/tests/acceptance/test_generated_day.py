@@ -73,6 +73,8 @@ def test_a_missing_message_is_noticed(cli: Cli, airport: Airport, tmp_path: Path
 
 def test_bad_arguments(cli: Cli, tmp_path: Path) -> None:
     assert b"--out" in cli("generate", expect=ExitCode.USAGE).stderr
+    assert b"--out is empty: name a folder" in cli("generate", "--out", "", expect=ExitCode.USAGE).stderr
+    assert not list(cli.cwd.iterdir())
     assert b"--flights" in cli("generate", "--flights", "39", "--out", str(tmp_path), expect=ExitCode.USAGE).stderr
     (tmp_path / "file").write_text("")
     done = cli("generate", "--flights", "40", "--out", str(tmp_path / "file"), expect=ExitCode.USAGE)

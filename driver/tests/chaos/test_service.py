@@ -1,9 +1,9 @@
 """The service killed and cut off in the middle of a day: nothing lost, nothing doubled (US-01, US-03, US-07, US-09).
 
 `MSGX_TEST_SERVICE_KILLS`, `_STOPS` (of PostgreSQL), `_OUTAGES` (of mailbox and broker, each), `_CUTS` (of all
-sessions) and `_JUMPS` (of the clock) are the numbers; `make chaos` sets 300, 40, 10, 40 and 40. The mailbox is written while all this goes on, with
-lower ids that commit late and ids that never come. A moment is a number of finished, sent or marked messages, drawn
-from a fixed seed.
+sessions) and `_JUMPS` (of the clock) are the numbers; `make chaos` sets 300, 40, 10, 40 and 40. The mailbox is written
+while all this goes on, with lower ids that commit late and ids that never come. A moment is a number of finished, sent
+or marked messages, drawn from a fixed seed.
 """
 
 from __future__ import annotations
