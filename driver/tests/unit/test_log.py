@@ -196,10 +196,18 @@ def test_a_stuck_reader_blocks_nobody_and_losses_are_counted(monkeypatch: pytest
         while b"the end" not in data and time.monotonic() < deadline:
             data += reader.read() or b""
     got = [json.loads(line)["msg"] for line in data.decode().splitlines()]
-    numbers = [int(text.split()[0]) for text in got[:-2]]
-    assert numbers == list(range(len(numbers)))
-    assert 50 <= len(numbers) < 200
-    assert got[-2:] == [f"{200 - len(numbers)} log records lost", "the end"]
+    # The writer may get a record out while others are lost: each gap is counted where it is.
+    passed = lost = 0
+    for text in got[:-1]:
+        number, word = text.split()[:2]
+        if word == "log":
+            lost += int(number)
+        else:
+            assert int(number) == passed + lost
+            passed += 1
+    assert got[-1] == "the end"
+    assert passed + lost == 200
+    assert 50 <= passed < 200
 
 
 SCRIPT = """
