@@ -210,7 +210,7 @@ insert into schema_history (kind, name, checksum, applied_at, applied_by) values
     ('repeatable', 'views/delivery_lag.sql', 'eafb0441fbedec438fa00ddf2dd426ac00eecc582298001e970d09bb0d73094b', now(), session_user),
     ('repeatable', 'views/duplicate_count.sql', '1e0305f7225fa4904b1a29b955e4686788aba712a207f20ae0d7078cfe1b863a', now(), session_user),
     ('repeatable', 'views/flight_schd_display.sql', 'da2d73dd00c8e159763bd3f42fddf7f469fe008d8d3a2969b06f3711b51c1604', now(), session_user),
-    ('repeatable', 'views/health.sql', '8c11b1e9ed8efefe97c57d4d5af0a3fb31e5f681d0ccd9aa70444b917326c390', now(), session_user),
+    ('repeatable', 'views/health.sql', '925f816c966f87a46bd7ef71238d1a27b6b020989d273e26afc74eb47d8ca624', now(), session_user),
     ('repeatable', 'views/ignored_count.sql', '8ed91ec5d0593c26b7d06f5cfb4ea79ec12ce28db5948143e84f048c42882906', now(), session_user),
     ('repeatable', 'views/queue_head.sql', '607030dd75120947d7c5dc24026465e903edac0b95f413ce080a975e9440d6f7', now(), session_user),
     ('repeatable', 'views/queue_status.sql', '58502c75346e2d66ec4daadafa5831c6ce79b9a3cffbbe57f331843cffa168da', now(), session_user),

@@ -26,6 +26,7 @@ from tests.services.kafka import KafkaServer
 from tests.services.mariadb import MariaDbServer
 
 BATCH = 500
+LONGEST = 50_000_000
 SETTLE_SECONDS = 300.0
 PLANS = (1500, 10_000)
 
@@ -108,6 +109,10 @@ def _service(ground: Ground, name: str) -> Iterator[World]:
         services = Services(Path(folder), [])
         world = World(dsn, mailbox, broker, services, topics, catch_up_depth=200)
         world.connect()
+        # A plan of 10 000 flights is longer than either side takes by default.
+        world.value(f"select set_setting('wire.max_bytes', '{LONGEST}', null)")
+        with mailbox.connect_admin() as admin, admin.cursor() as cursor:
+            cursor.execute("set global max_allowed_packet = %s", (2 * LONGEST,))
         service = world.start()
         try:
             service.wait_for("this session is the writer now")

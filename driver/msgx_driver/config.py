@@ -99,6 +99,29 @@ def _check_passfile(value: object) -> object:
     return value
 
 
+def _check_file(value: object) -> object:
+    if isinstance(value, str | Path):
+        path = Path(value).expanduser()
+        try:
+            with path.open("rb"):
+                pass
+        except OSError as e:
+            raise ValueError(f"must be a readable file ({e.strerror})") from None
+        return path
+    return value
+
+
+def _check_bootstrap(value: object) -> object:
+    if isinstance(value, str):
+        for broker in value.split(","):
+            host, colon, port = broker.strip().rpartition(":")
+            if not re.fullmatch(r"[^\s,]{1,253}", host if colon else port):
+                raise ValueError("must be host:port, or several with commas in between")
+            if colon and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65_536):
+                raise ValueError(f"must be host:port with a port of 1 to 65535, not {port[:20]}")
+    return value
+
+
 def _check_source(value: object) -> object:
     if isinstance(value, str):
         if not SOURCE_PATTERN.fullmatch(value):
@@ -178,7 +201,7 @@ class Mailbox:
 
     name: Annotated[str, BeforeValidator(_check_source)] = "mailbox"
     """Name of the source in the engine."""
-    host: str | None = None
+    host: Annotated[str, Field(max_length=253)] | None = None
     """Host name or address."""
     port: Annotated[int, Field(ge=1, le=65_535)] = 3306
     """TCP port."""
@@ -190,7 +213,7 @@ class Mailbox:
     """Password of the account."""
     database: str | None = None
     """Database that holds the table."""
-    ssl_ca: Path | None = None
+    ssl_ca: Annotated[Path | None, BeforeValidator(_check_file)] = None
     """File of the authority that signed the server's certificate; set = TLS with a verified host name."""
     table: Identifier = "CMINMSGS"
     """Table of incoming messages; its columns follow."""
@@ -205,15 +228,15 @@ class Mailbox:
     """The same for SKIPPED."""
     status_dead: StatusValue | None = None
     """The same for DEAD."""
-    start_at: Annotated[int, Field(ge=0)] | None = None
+    start_at: Annotated[int, Field(ge=0, lt=1 << 63)] | None = None
     """First id to read, needed at the first start on an empty cursor (D38)."""
-    id_step: Annotated[int, Field(ge=1)] = 1
+    id_step: Annotated[int, Field(ge=1, le=65_535)] = 1
     """Distance of the ids that the mailbox allots (auto_increment_increment)."""
-    poll_seconds: Seconds = 1.0
+    poll_seconds: Annotated[float, Field(ge=0.01, le=86_400, allow_inf_nan=False)] = 1.0
     """Seconds between two looks at a mailbox that had nothing new."""
     batch_rows: Annotated[int, Field(ge=1, le=10_000)] = 500
     """Rows read at once, at most."""
-    batch_bytes: Annotated[int, Field(ge=1)] = 8_388_608
+    batch_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 8_388_608
     """Bytes read at once, at most; a single longer row is read alone."""
     rescan_seconds: Seconds = 60.0
     """Seconds between two looks behind the watermark."""
@@ -223,7 +246,7 @@ class Mailbox:
 class Kafka:
     """Section `kafka`: the broker that states and notices go to (US-07)."""
 
-    bootstrap: str | None = None
+    bootstrap: Annotated[str | None, BeforeValidator(_check_bootstrap)] = None
     """Brokers to ask first: host:port, comma separated."""
     topic_schd: Topic = None
     """Topic of states; None = `<schema>.schd`."""
@@ -231,9 +254,9 @@ class Kafka:
     """Topic of notices; None = `<schema>.msg`."""
     properties: Path | None = None
     """File with librdkafka settings, `name=value` a line, for TLS, SASL and the like."""
-    message_timeout_ms: Annotated[int, Field(ge=1_000, le=900_000)] = 30_000
+    message_timeout_ms: Annotated[int, Field(ge=1_000, le=900_000)] = 10_000
     """Milliseconds after which the client gives a record up."""
-    lease_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60
+    lease_seconds: Annotated[int, Field(ge=1, le=3_600)] = 20
     """Seconds a relay owns a topic from each claim on."""
     batch: Annotated[int, Field(ge=1, le=10_000)] = 500
     """Records of one claim, at most."""
@@ -245,7 +268,7 @@ class Service:
 
     loops: Annotated[str, BeforeValidator(_check_loops)] = ",".join(LOOPS)
     """Loops to run, comma separated."""
-    catch_up_depth: Annotated[int, Field(ge=0)] = 200
+    catch_up_depth: Annotated[int, Field(ge=0, le=1_000_000_000)] = 200
     """Waiting messages above which commits may be flushed late; 0 = never."""
 
     @property
@@ -494,6 +517,12 @@ def require_adapters(config: Config, loops: Collection[str]) -> None:
             f"{loops_key}: {environment} needs the loop {off[0]}",
             f"leave service.loops and --loops out, or name all of {','.join(LOOPS)}",
         )
+    if config.environment == "shadow" and "shadow" not in config.database.schema:
+        raise _error(
+            f"configuration key database.schema ({_source(config, 'database.schema')}): {environment} never works in"
+            " the schema of production, so its schema has shadow in its name",
+            f"install one of its own, for instance {config.database.schema[:13]}_shadow, and name it",
+        )
     if config.environment == "shadow" and "backfill" in loops:
         raise _error(
             f"{loops_key}: {environment} never marks the mailbox",
@@ -518,10 +547,10 @@ def require_adapters(config: Config, loops: Collection[str]) -> None:
         defaults = _default_topics(config.database.schema)
         for key in defaults:
             topic = getattr(config.kafka, key.partition(".")[2])
-            if topic is None or topic in defaults.values():
+            if topic is None or "shadow" not in topic:
                 raise _error(
                     f"configuration key {key} ({_source(config, key)}): {environment} never writes to the topics of"
-                    " production",
+                    " production, so its topics have shadow in their names",
                     f"name a topic of its own, for instance {config.database.schema}.shadow.{key.rpartition('_')[2]}",
                 )
 

@@ -102,15 +102,16 @@ def _state_of(flid: str, kind: str, value: bytes | str | None, state_version: in
     if value is None:
         raise RecordError("a STATE has no value")
     state = _parsed(value)
-    if state.get("FLID") != flid or state.get("STATE_VERSION") != state_version:
+    if state.get("FLID") != flid or type(version := state.get("STATE_VERSION")) is not int or version != state_version:
         raise RecordError("FLID or STATE_VERSION of the value differ from key and header")
     return state
 
 
 def _parsed(value: bytes | str) -> dict[str, Any]:
+    text = _text(value, "value")
     try:
-        found = json.loads(_text(value, "value"))
-    except json.JSONDecodeError:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
         raise RecordError("the value is no JSON") from None
     if not isinstance(found, dict):
         raise RecordError("the value is no JSON object")
@@ -127,7 +128,7 @@ def _named(headers: Headers) -> dict[str, str]:
 
 
 def _number(named: Mapping[str, str], name: str) -> int:
-    if not (named[name].isascii() and named[name].isdigit()):
+    if not (named[name].isascii() and named[name].isdigit() and len(named[name]) < 20):
         raise RecordError(f"header {name} is no number")
     return int(named[name])
 

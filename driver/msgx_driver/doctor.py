@@ -11,11 +11,13 @@ from typing import Any, Final, Literal
 import psycopg
 from psycopg import sql
 
+from msgx_driver.clock import Clock
+from msgx_driver.config import Config
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.migrate import pending_migrations
 from msgx_driver.store import CONTRACT_VERSION, connect
 
-__all__ = ["Finding", "examine", "examine_folder"]
+__all__ = ["Finding", "examine", "examine_folder", "examine_outside"]
 
 SERVER_MIN: Final = 150000
 FREE_BYTES: Final = 1 << 30
@@ -51,6 +53,38 @@ def examine_folder(home: Path) -> Finding:
     if free < FREE_BYTES:
         return Finding("disk", "warning", f"{detail}; less than 1 GiB: free space, or set MSGX_HOME to another folder")
     return Finding("disk", "ok", detail)
+
+
+def examine_outside(config: Config, clock: Clock) -> Iterator[Finding]:
+    """Look at the mailbox and at Kafka, where they are configured; reads only."""
+    box, kafka = config.mailbox, config.kafka
+    try:
+        if box.host is not None or box.socket is not None:
+            from msgx_driver.mailbox import Mailbox  # its package is an extra
+
+            mailbox = Mailbox(box, max_bytes=1, read_only=True)
+            try:
+                if mailbox.check():
+                    yield Finding("mailbox", "ok", f"table {box.table} can be read, and who has an open transaction")
+                else:
+                    detail = f"table {box.table} can be read; without the right PROCESS a missing id holds up the rest"
+                    yield Finding("mailbox", "warning", f"{detail} for pipeline.max_commit_delay seconds")
+            finally:
+                mailbox.close()
+    except MsgxError as e:
+        yield Finding("mailbox", "bad", f"{e}; {e.hint}", e.exit_code)
+    try:
+        if kafka.bootstrap is not None:
+            from msgx_driver.kafka import KafkaSender, producer_settings  # its package is an extra
+
+            sender = KafkaSender(producer_settings(config), config.topics, clock)
+            try:
+                sender.check()
+                yield Finding("kafka", "ok", f"{kafka.bootstrap} has the topics {', '.join(config.topics.values())}")
+            finally:
+                sender.close()
+    except MsgxError as e:
+        yield Finding("kafka", "bad", f"{e}; {e.hint}", e.exit_code)
 
 
 def _where(conn: psycopg.Connection[Any]) -> str:

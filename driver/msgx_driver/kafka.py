@@ -80,6 +80,8 @@ _NOT_TO_SET: Final = {
     "transactional.id",
     "partitioner",
     "queuing.strategy",
+    "delivery.report.only.error",
+    "logger",
 }
 # Errors of this one record; every other one says something about the target.
 _RECORD_ERRORS: Final = {
@@ -157,7 +159,7 @@ def read_properties(path: Path) -> dict[str, str]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not re.fullmatch(r"[a-z0-9._]+", name):
             raise _config(f"{what}, line {number}: not name=value", "write one librdkafka setting a line")
-        if name in _NOT_TO_SET:
+        if name in _NOT_TO_SET or name.endswith("_cb"):
             raise _config(
                 f"{what}, line {number}: {name} is not yours to set, delivery without loss rests on it",
                 "remove the line; brokers and times are set by the keys of [kafka]",
@@ -203,11 +205,13 @@ class KafkaSender:
                 exit_code=ExitCode.UNREACHABLE,
                 hint="check kafka.bootstrap, kafka.properties and that the broker runs",
             ) from None
-        for topic in self._topics.values():
+        for target, topic in self._topics.items():
             if topic not in known or known[topic].error is not None:
+                policy = "compact" if target == "KAFKA:schd" else "delete"
                 raise _config(
                     f"topic {topic} is not there, or this account may not see it",
-                    f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {topic}",
+                    f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {topic}"
+                    f" --config cleanup.policy={policy}; docs/consumers.md says more of partitions and replicas",
                 )
 
     def close(self) -> None:
@@ -356,7 +360,7 @@ class KafkaSender:
             return Producer({**self._settings, "error_cb": self._on_error}, logger=_client_log)
         except KafkaException as e:
             # The client's own text may quote the value, which may be a secret.
-            named = re.search(r'property "([\w.]+)"', str(e))
+            named = re.search(r'property:? "([\w.]+)"', str(e))
             about = f" (setting {named[1]})" if named else ""
             raise _config(
                 f"the client of Kafka refuses its settings{about}: {_name(e.args[0])}",

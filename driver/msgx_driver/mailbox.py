@@ -21,13 +21,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Mailbox", "Mark", "MarkRefusedError", "Row"]
 
+MAX_ID: Final = (1 << 63) - 1
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 30
 NO_RIGHT: Final = 1227
 """Error number: the account lacks the right PROCESS."""
 BUSY: Final = (1205, 1213)
 """Error numbers: lock wait timeout, deadlock; rolled back, may be tried again."""
-SECRETS_HINT: Final = "check section mailbox of the configuration and that the server runs; reading goes on by itself"
+OF_ALL: Final = frozenset(
+    (
+        *(1040, 1044, 1045, 1049, 1053, 1054, 1129, 1130, 1142, 1143, 1146, 1152, 1158, 1159, 1160, 1161, 1203, 1226),
+        *(1290, 1317, 1792, 1836, 1927, 1969),
+    )
+)
+"""Error numbers of the server that concern the account, the table, the connection or the whole server."""
+LOCK_SECONDS: Final = 5
+CODECS: Final = {"latin1": "cp1252", "ucs2": "utf-16-be", "utf16": "utf-16-be", "utf32": "utf-32-be"}
+"""Character sets of the server whose Python codec has another name."""
+SECRETS_HINT: Final = (
+    "check the keys mailbox.* of the configuration, the rights of the account and that the server runs;"
+    " the next try comes by itself"
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +94,7 @@ class Mailbox:
         self._cut = max_bytes + 1
         self._read_only = read_only
         self._conn: pymysql.connections.Connection[Any] | None = None
-        self._is_text = False
+        self._keeps_received = True
         self._sees_transactions = True
         self._table = f"`{config.table}`"
         self._id = f"`{config.id_column}`"
@@ -122,9 +136,25 @@ class Mailbox:
             return None
         return [str(name) for name, _, mine in rows if not mine]
 
+    def check(self) -> bool:
+        """Read the columns that reading and marking need; True when open transactions can be seen (PROCESS)."""
+        names = [self._config.received_column, self._config.processed_column]
+        if any((self._config.status_succeeded, self._config.status_skipped, self._config.status_dead)):
+            names.append(self._config.status_column)
+        columns = ", ".join(f"`{name}`" for name in names)
+        self._fetch(f"select {self._id}, {self._body}, {columns} from {self._table} limit 0")
+        self.open_transactions()
+        return self._sees_transactions
+
     def max_id(self) -> int | None:
         """Highest id, None when the mailbox is empty."""
         found = self._fetch(f"select max({self._id}) from {self._table}")[0][0]
+        if found is not None and int(found) > MAX_ID:
+            raise MsgxError(
+                f"mailbox table {self._config.table} holds the id {found}, above {MAX_ID}",
+                exit_code=ExitCode.SCHEMA,
+                hint="such a row cannot be taken; correct its id or take it away",
+            )
         return None if found is None else int(found)
 
     def ids_after(self, after: int, limit: int) -> list[int]:
@@ -187,6 +217,9 @@ class Mailbox:
                 for mark in marks:
                     values: list[Any] = [mark.completed_at]
                     change = f"{processed} = %s"
+                    if not self._keeps_received:
+                        # The column would take the time of the mark, and the row look like another message.
+                        change += f", `{self._config.received_column}` = `{self._config.received_column}`"
                     if mark.status is not None:
                         change += f", `{self._config.status_column}` = %s"
                         values.append(mark.status)
@@ -200,7 +233,8 @@ class Mailbox:
                 conn.rollback()
                 raise MarkRefusedError(_said(e)) from e
             except self._client.err.OperationalError as e:
-                if e.args[:1] and e.args[0] in BUSY:
+                # A trigger or a locked row refuses one mark; what concerns all of them is told as such.
+                if e.args[:1] and (e.args[0] in BUSY or (1000 <= e.args[0] < 2000 and e.args[0] not in OF_ALL)):
                     conn.rollback()
                     raise MarkRefusedError(_said(e)) from e
                 raise
@@ -215,17 +249,17 @@ class Mailbox:
         return len(sizes)
 
     def _read(self, where: str, *values: object) -> list[Row]:
-        # Text comes as its UTF-8 bytes: the client must neither decode nor choke.
-        with self._talking():
-            body = f"cast(convert({self._body} using utf8mb4) as binary)" if self._is_text else self._body
+        # The bytes as they are stored: the server would write ? for what it cannot convert. The column's type comes
+        # with every row, since somebody may change it at any time.
         rows = self._fetch(
-            f"select {self._id}, left({body}, %s), `{self._config.received_column}` from {self._table}"
-            f" where {where} order by {self._id}",
+            f"select {self._id}, left(cast({self._body} as binary), %s), `{self._config.received_column}`,"
+            f" charset({self._body}) from {self._table} where {where} order by {self._id}",
             self._cut,
             *values,
         )
-        encoding = "text" if self._is_text else "bytes"
-        return [Row(int(row[0]), bytes(row[1] or b""), encoding, _instant(row[2])) for row in rows]
+        return [
+            Row(int(row[0]), *_body_of(bytes(row[1] or b""), str(row[3]), self._cut), _instant(row[2])) for row in rows
+        ]
 
     def _fetch(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._talking() as conn, conn.cursor() as cursor:
@@ -244,8 +278,12 @@ class Mailbox:
             if e.args[:1] == (NO_RIGHT,):
                 raise _NoRightError from e
             self.close()
+            # Numbers below 2000 are the server's: it did answer.
+            answered = bool(e.args) and isinstance(e.args[0], int) and 1000 <= e.args[0] < 2000
             raise MsgxError(
-                f"the mailbox does not answer: {_said(e)}", exit_code=ExitCode.UNREACHABLE, hint=SECRETS_HINT
+                f"the mailbox {'refuses' if answered else 'does not answer'}: {_said(e)}",
+                exit_code=ExitCode.UNREACHABLE,
+                hint=SECRETS_HINT,
             ) from e
 
     def _connect(self) -> None:
@@ -269,24 +307,41 @@ class Mailbox:
         )
         self._sees_transactions = True
         with self._conn.cursor() as cursor:
+            # A locked row must be refused before the answer of the server counts as missing.
+            cursor.execute("set session innodb_lock_wait_timeout = %s", (LOCK_SECONDS,))
             cursor.execute(
-                "select character_set_name is not null from information_schema.columns"
-                " where table_schema = database() and table_name = %s and column_name = %s",
-                (config.table, config.body_column),
+                "select column_name, extra from information_schema.columns"
+                " where table_schema = database() and table_name = %s and column_name in (%s, %s)",
+                (config.table, config.body_column, config.received_column),
             )
-            found = cursor.fetchone()
-        if found is None:
-            self.close()
-            raise MsgxError(
-                f"the mailbox database has no column {config.table}.{config.body_column} that this account may read",
-                exit_code=ExitCode.UNREACHABLE,
-                hint="check mailbox.table, mailbox.body_column and the account's rights",
-            )
-        self._is_text = bool(found[0])
+            found = {str(name).lower(): str(extra).lower() for name, extra in cursor.fetchall()}
+        for key in ("body_column", "received_column"):
+            name = getattr(config, key)
+            if name.lower() not in found:
+                self.close()
+                raise MsgxError(
+                    f"the mailbox database has no column {config.table}.{name} that this account may read",
+                    exit_code=ExitCode.UNREACHABLE,
+                    hint=f"check mailbox.database, mailbox.table, mailbox.{key} and the account's rights",
+                )
+        self._keeps_received = "on update" not in found[config.received_column.lower()]
 
 
 class _NoRightError(Exception):
     """The account may not see this."""
+
+
+def _body_of(stored: bytes, charset: str, cut: int) -> tuple[bytes, str]:
+    """Payload and encoding of a stored body: text as UTF-8, everything else as the bytes it is (FS-2.1)."""
+    if charset == "binary":
+        return stored, "bytes"
+    if charset.startswith("utf8"):
+        return stored, "text"
+    try:
+        return stored.decode(CODECS.get(charset, charset)).encode()[:cut], "text"
+    except (UnicodeDecodeError, LookupError):
+        # Never replaced by something else: the decoder judges the bytes by what they declare.
+        return stored, "bytes"
 
 
 def _instant(value: object) -> datetime | None:

@@ -154,7 +154,7 @@ select set_config('synchronous_commit', %(value)s, false);
 select report_loop(%(loop)s, %(state)s, %(error)s, %(now)s);
 
 -- name: health
-select "check", status, detail from health order by "check";
+select "check", status, detail, at from health order by "check";
 
 -- name: republish_flights
 select republish_flights(%(flids)s, %(fday)s, %(operator)s, %(reason)s, %(now)s);

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
+import psycopg
 from psycopg.conninfo import make_conninfo
 
 from msgx_driver.clock import Clock
@@ -22,7 +23,7 @@ from msgx_driver.config import Config, require_adapters
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.loops.supervised import Bell, Step, SteppingWorker, SupervisedLoop, Worker
 from msgx_driver.loops.writer import Writer, take_over
-from msgx_driver.store import Store
+from msgx_driver.store import Store, waits
 
 __all__ = ["Service"]
 
@@ -41,6 +42,7 @@ RECONNECT_SECONDS: Final = 60.0
 """How long the server may take to notice that our own lost session is gone, before we call it another writer."""
 IDLE_SECONDS: Final = 1.0
 JOIN_SECONDS: Final = 90.0
+"""For all loops together, below TimeoutStopSec of the unit; what still waits for a server then is left alone."""
 STOPS_ALL: Final = {
     "pump": (ExitCode.CONFIG, ExitCode.SCHEMA, ExitCode.INVARIANT, ExitCode.OTHER_WRITER, ExitCode.USAGE),
 }
@@ -59,6 +61,7 @@ class Service:
         self._stop = threading.Event()
         self._bells = {name: Bell(self._stop) for name in self._loops}
         self._was_writer = False
+        self._limit: int | None = None
         self._error: MsgxError | None = None
 
     def run(self) -> None:
@@ -92,8 +95,9 @@ class Service:
                 pass
             for bell in self._bells.values():
                 bell.ring()
+            deadline = self._clock.monotonic() + JOIN_SECONDS
             for thread in threads:
-                thread.join(JOIN_SECONDS)
+                thread.join(max(deadline - self._clock.monotonic(), 0))
         if self._error is not None:
             raise self._error
         log.info("stopped")
@@ -144,9 +148,26 @@ class Service:
                     return
                 raise
             self._was_writer = True
-            yield Writer(
-                store, self._clock, catch_up_depth=self._config.service.catch_up_depth, on_work=self._ring_outside
-            )
+            try:
+                yield Writer(
+                    store,
+                    self._clock,
+                    catch_up_depth=self._config.service.catch_up_depth,
+                    max_bytes=self._max_bytes(store),
+                    on_work=self._ring_outside,
+                )
+            except (MsgxError, psycopg.Error) as e:
+                # Who gives up on the database gives the right back: the head must not be charged for it (D14).
+                if isinstance(e, MsgxError) or waits(e):
+                    with contextlib.suppress(psycopg.Error, MsgxError):
+                        store.release_writer()
+                raise
+
+    def _max_bytes(self, store: Store) -> int:
+        # Read once: what the poller stores whole, the pump must not find too long.
+        if self._limit is None:
+            self._limit = int(store.setting("wire.max_bytes"))
+        return self._limit
 
     def _ring_outside(self) -> None:
         for name in ("relay", "backfill"):
@@ -157,7 +178,10 @@ class Service:
     def _open_poller(self) -> Iterator[Worker]:
         from msgx_driver.loops.poller import open_poller  # its package is an extra
 
-        with self._store() as store, open_poller(store, self._config, self._clock) as poller:
+        with (
+            self._store() as store,
+            open_poller(store, self._config, self._clock, max_bytes=self._max_bytes(store)) as poller,
+        ):
             yield SteppingWorker(store, poller.step, self._bells["poller"])
 
     @contextlib.contextmanager

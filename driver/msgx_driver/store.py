@@ -26,7 +26,7 @@ from msgx_driver.mailbox import Row
 from msgx_driver.migrate import pending_migrations
 from msgx_driver.wire.fields import FieldCatalogue, FieldSpec
 
-__all__ = ["CONTRACT_VERSION", "BackfillItem", "Event", "Head", "InboxCursor", "Store", "stop_error"]
+__all__ = ["CONTRACT_VERSION", "BackfillItem", "Event", "Head", "InboxCursor", "Store", "stop_error", "waits"]
 
 CONTRACT_VERSION: Final = 1
 _STOP_EXIT: Final = {
@@ -91,6 +91,11 @@ def _queries() -> Mapping[str, str]:
     text = resources.files("msgx_driver").joinpath("queries.sql").read_text("utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def waits(error: psycopg.Error) -> bool:
+    """Tell whether the error concerns the database as a whole, at present (D14); never the message at hand."""
+    return (error.sqlstate or "08")[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in ("55P03", "25006")
 
 
 def stop_error(error: psycopg.Error) -> MsgxError | None:

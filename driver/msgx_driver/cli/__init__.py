@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -23,11 +25,14 @@ from msgx_driver.cli.run import run
 from msgx_driver.cli.show import dead, flights, status
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.log import redact
-from msgx_driver.store import stop_error
+from msgx_driver.store import stop_error, waits
 
 __all__ = ["cli", "main"]
 
 log = logging.getLogger(__name__)
+
+STDERR_SECONDS = 5.0
+"""How long a full stderr is waited for."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,7 +62,9 @@ def _run() -> int:
     except MsgxError as e:
         return _explain(e)
     except click.ClickException as e:
-        e.show()
+        said = io.StringIO()
+        e.show(file=said)
+        _tell(said.getvalue())
         return e.exit_code
     except click.exceptions.Exit as e:
         return e.exit_code
@@ -90,7 +97,7 @@ def _database_error(error: psycopg.Error) -> MsgxError:
     if stop is not None:
         return stop
     text = error.diag.message_primary or str(error)
-    if (error.sqlstate or "")[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in ("55P03", "25006"):
+    if waits(error):
         return MsgxError(
             f"the database refuses at present (SQLSTATE {error.sqlstate}): {text}",
             exit_code=ExitCode.UNREACHABLE,
@@ -107,10 +114,17 @@ def _database_error(error: psycopg.Error) -> MsgxError:
 
 
 def _explain(error: MsgxError) -> int:
-    click.echo(f"msgx-driver: {error}", err=True)
-    if error.hint:
-        click.echo(f"  {error.hint}", err=True)
+    _tell(f"msgx-driver: {error}\n" + (f"  {error.hint}\n" if error.hint else ""))
     return int(error.exit_code)
+
+
+def _tell(text: str) -> None:
+    """Write to stderr; when nobody reads it, the exit code has to tell (systemd restarts by it)."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+        data = text.encode("utf-8", "backslashreplace")
+        while data and select.select([], [sys.stderr], [], STDERR_SECONDS)[1]:
+            data = data[os.write(sys.stderr.fileno(), data[: select.PIPE_BUF]) :]
 
 
 def _complete_streams() -> None:

@@ -9,7 +9,8 @@ import click
 from msgx_driver.cli.session import Session, common_options, embedded_home, print_json
 from msgx_driver.cli.tables import print_table, printable
 from msgx_driver.clock import SystemClock
-from msgx_driver.doctor import examine, examine_folder
+from msgx_driver.config import require_adapters
+from msgx_driver.doctor import examine, examine_folder, examine_outside
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.migrate import migrate_plan, migrate_status, migrate_up, migrate_verify
 from msgx_driver.store import connect
@@ -93,10 +94,11 @@ def migrate_status_command(as_json: bool, **common: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @common_options
 def doctor(as_json: bool, **common: str | None) -> None:
-    """Check connection, server, pooler, schema, rights and disk; the worst finding decides the exit code."""
+    """Check database, schema, rights, mailbox, Kafka and disk; the worst finding decides the exit code."""
     session = Session.start(**common)
     with session.conninfo() as conninfo:
         findings = list(examine(conninfo, session.schema))
+    findings += examine_outside(session.config, SystemClock())
     if session.config.database.dsn is None:
         findings.append(examine_folder(embedded_home()))
     if as_json:
@@ -141,6 +143,20 @@ def settings_set(name: str, value: str, **common: str | None) -> None:
 @click.group()
 def config() -> None:
     """Configuration of this driver."""
+
+
+@config.command("check")
+@common_options
+def config_check(**common: str | None) -> None:
+    """Check the configuration by the rules of `run`, without connecting to anything; `doctor` connects."""
+    checked = Session.start(**common).config
+    loops = checked.service.loop_names
+    require_adapters(checked, loops)
+    if "relay" in loops:
+        from msgx_driver.kafka import producer_settings  # its package is an extra
+
+        producer_settings(checked)
+    click.echo(f"the configuration fits run: {checked.environment}, loops {', '.join(loops)}")
 
 
 @config.command("show")

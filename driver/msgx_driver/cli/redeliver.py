@@ -12,7 +12,7 @@ from msgx_driver.errors import ExitCode, MsgxError
 
 
 @click.command()
-@click.argument("event_ids", type=click.IntRange(min=1), nargs=-1, metavar="EVENT_ID…")
+@click.argument("event_ids", type=click.IntRange(1, (1 << 63) - 1), nargs=-1, metavar="EVENT_ID…")
 @click.option("--all", "everything", is_flag=True, help="All DEAD notices.")
 @click.option("--reason", required=True, help="Why; kept in operator_audit.")
 @click.option("--operator", help="Who; default: the user of this machine.")

@@ -76,6 +76,9 @@ class Session:
         loops: str | None = None,
     ) -> Session:
         """Load the configuration and set up the logs; `default_level` (WARNING) when nobody chose one."""
+        if db == "":
+            # A shell variable that is not set must not lead to another database in silence.
+            raise click.UsageError("--db is empty; name a database, or leave --db out for the embedded one")
         flags = {"database.dsn": db, "database.schema": schema, "log.level": log_level, "service.loops": loops}
         config = load_config(config_file, flags)
         setup_logging(config.log.level or default_level or "WARNING")

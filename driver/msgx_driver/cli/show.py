@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 import click
 
 from msgx_driver.cli.session import Session, common_options, print_json
 from msgx_driver.cli.tables import print_table, printable
+from msgx_driver.clock import SystemClock
 from msgx_driver.errors import ExitCode, MsgxError
 from msgx_driver.wire.canonical import canonical_json
+
+SILENT_SECONDS: Final = 60.0
+"""A loop that runs says so every few seconds."""
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--check", is_flag=True, help="End with exit code 6 when a check of health fails.")
 @common_options
-def status(as_json: bool, **common: str | None) -> None:
-    """Queue, head, flights and pending work."""
+def status(as_json: bool, check: bool, **common: str | None) -> None:
+    """Queue, head, flights and pending work, and the health of the service."""
     with Session.start(**common).store() as store:
         queue = store.rows("queue_status")
         head = next(iter(store.rows("queue_head")), None)
         counts = store.rows("counts")[0]
-        health = store.rows("health")
+        health = [with_age(row, SystemClock().now()) for row in store.rows("health")]
     if as_json:
         print_json({"queue": {r["status"]: r["messages"] for r in queue}, "head": head, "health": health, **counts})
-        return
+    else:
+        print_status(queue, head, counts, health)
+    if check and any(row["status"] == "fail" for row in health):
+        failed = ", ".join(row["check"] for row in health if row["status"] == "fail")
+        raise MsgxError(
+            f"schema {store.schema}: {failed} failed",
+            exit_code=ExitCode.INVARIANT,
+            hint="docs/operations.md says what each check means",
+        )
+
+
+def with_age(row: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """A row of health; a loop that runs and gives no sign of life has failed: its process is dead."""
+    silent = (now - row["at"]).total_seconds() if row["check"].startswith("loop ") and row["status"] == "ok" else 0
+    if silent < SILENT_SECONDS:
+        return row
+    return row | {"status": "fail", "detail": f"no sign of life for {silent:.0f} s; {row['detail']}"}
+
+
+def print_status(
+    queue: list[dict[str, Any]], head: dict[str, Any] | None, counts: dict[str, Any], health: list[dict[str, Any]]
+) -> None:
+    """The tables of `status`."""
     print_table("Queue", ["status", "messages", "first id", "last id", "oldest"], [tuple(r.values()) for r in queue])
     if head is not None:
         print_table("Head", list(head), [tuple(head.values())])
     print_table("Store", list(counts), [tuple(counts.values())])
-    print_table("Health", ["check", "status", "detail"], [tuple(r.values()) for r in health])
+    print_table("Health", ["check", "status", "detail"], [(r["check"], r["status"], r["detail"]) for r in health])
 
 
 @click.command()
@@ -78,7 +106,7 @@ def dead_list(as_json: bool, **common: str | None) -> None:
 
 
 @dead.command("show")
-@click.argument("message_id", type=click.IntRange(min=1), metavar="ID")
+@click.argument("message_id", type=click.IntRange(1, (1 << 63) - 1), metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @common_options
 def dead_show(message_id: int, as_json: bool, **common: str | None) -> None:
@@ -87,7 +115,7 @@ def dead_show(message_id: int, as_json: bool, **common: str | None) -> None:
         rows = store.rows("dead_show", message_id=message_id)
     if not rows:
         raise MsgxError(
-            f"message {message_id} is not DEAD in schema {store.schema}",
+            f"schema {store.schema} has no DEAD message {message_id}",
             exit_code=ExitCode.NOT_FOUND,
             hint="msgx-driver dead list shows which are",
         )

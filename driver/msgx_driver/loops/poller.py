@@ -145,9 +145,9 @@ class Poller:
 
 
 @contextlib.contextmanager
-def open_poller(store: Store, config: Config, clock: Clock) -> Iterator[Poller]:
+def open_poller(store: Store, config: Config, clock: Clock, *, max_bytes: int) -> Iterator[Poller]:
     """A poller with a mailbox connection of its own, which opens when it is first needed; raises MsgxError CONFIG."""
-    mailbox = Mailbox(config.mailbox, max_bytes=int(store.setting("wire.max_bytes")), read_only=True)
+    mailbox = Mailbox(config.mailbox, max_bytes=max_bytes, read_only=True)
     try:
         yield Poller(store, mailbox, config.mailbox, clock)
     finally:

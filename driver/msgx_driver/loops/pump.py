@@ -36,11 +36,15 @@ class Pump:
 
     store: Store
     clock: Clock
+    dead_level: int = logging.INFO
+    """Level of the log line of a DEAD message; a replay lists them itself."""
+    max_bytes: int | None = None
+    """Longest message; None = setting wire.max_bytes as it is now."""
     _uncharged: int = 0
 
     def __post_init__(self) -> None:
         self._catalogue = self.store.catalogue()
-        self._max_bytes = int(self.store.setting("wire.max_bytes"))
+        self._max_bytes = self.max_bytes or int(self.store.setting("wire.max_bytes"))
 
     def drain(self, on_terminal: Callable[[dict[str, Any]], bool]) -> None:
         """Process until the queue is empty, retrying at once, or until `on_terminal(outcome)` says False.
@@ -61,7 +65,8 @@ class Pump:
         started = self.clock.monotonic()
         outcome = self._try(head)
         state = outcome["status"]
-        log.info(
+        log.log(
+            self.dead_level if state == "DEAD" else logging.INFO,
             outcome.get("reason", "processed"),
             extra={
                 "message_id": head.message_id,

@@ -133,7 +133,7 @@ class Relay:
 
 @contextlib.contextmanager
 def open_relay(store: Store, config: Config, clock: Clock) -> Iterator[Relay]:
-    """A relay with a producer of its own; raises MsgxError CONFIG (settings, topics).
+    """A relay with a producer of its own; raises MsgxError CONFIG (settings), UNREACHABLE (a missing topic).
 
     A broker that does not answer is no error here: the relay blocks the targets and tries again.
     """
@@ -143,7 +143,8 @@ def open_relay(store: Store, config: Config, clock: Clock) -> Iterator[Relay]:
             sender.check()
         except MsgxError as e:
             if e.exit_code != ExitCode.UNREACHABLE:
-                raise
+                # Whoever keeps the broker may make the topic any time: this loop tries again, the others go on.
+                raise MsgxError(str(e), exit_code=ExitCode.UNREACHABLE, hint=e.hint) from e
             log.warning("%s", e)
         yield Relay(
             store,

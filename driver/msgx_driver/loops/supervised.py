@@ -104,7 +104,7 @@ class SupervisedLoop(threading.Thread):
                     fatal = error
                     break
                 pause = backoff.failed()
-                log.error("loop %s failed, next try in %g s: %s", self.name, pause, error)
+                log.error("loop %s failed, next try in %g s: %s", self.name, pause, _with_hint(error))
                 self._pause(pause)
         self._ended(self.name, fatal)
 
@@ -120,7 +120,7 @@ class SupervisedLoop(threading.Thread):
                 if self._clock.monotonic() - beat >= BEAT_SECONDS:
                     beat = self._report(worker, "RUNNING")
         except Exception as e:
-            self._report(worker, "FAILED", str(_explained(e)))
+            self._report(worker, "FAILED", _with_hint(_explained(e)))
             raise
         worker.close()
         self._report(worker, "STOPPED")
@@ -135,6 +135,10 @@ class SupervisedLoop(threading.Thread):
         end = self._clock.monotonic() + seconds
         while not self._stop_event.is_set() and (left := end - self._clock.monotonic()) > 0:
             self._stop_event.wait(left)
+
+
+def _with_hint(error: MsgxError) -> str:
+    return f"{error}; {error.hint}" if error.hint else str(error)
 
 
 def _explained(error: Exception) -> MsgxError:

@@ -52,13 +52,16 @@ def take_over(store: Store, clock: Clock, *, patience: Callable[[], bool]) -> No
 class Writer:
     """Processes the head when it is due. The store's connection holds the write right and is the one that writes."""
 
-    def __init__(self, store: Store, clock: Clock, *, catch_up_depth: int, on_work: Callable[[], None]) -> None:
-        """`on_work` is called when effects wait: after each message that ended, in larger steps while catching up.
+    def __init__(
+        self, store: Store, clock: Clock, *, catch_up_depth: int, max_bytes: int, on_work: Callable[[], None]
+    ) -> None:
+        """`max_bytes` is setting wire.max_bytes, as the poller uses it.
 
+        `on_work` is called when effects wait: after each message that ended, in larger steps while catching up.
         `catch_up_depth` 0 = always flush.
         """
         self.store = store
-        self._pump = Pump(store, clock)
+        self._pump = Pump(store, clock, dead_level=logging.WARNING, max_bytes=max_bytes)
         self._clock = clock
         self._depth = catch_up_depth
         self._on_work = on_work

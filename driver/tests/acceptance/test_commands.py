@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -43,7 +44,7 @@ def test_dead_letters(cli: Cli, airport: Airport) -> None:
     assert b"\x1b" not in shown
     assert b"\\xff" in shown
     assert json.loads(cli("dead", "show", "1", "--json", "--db", airport.driver).stdout)["bytes"] == len(broken)
-    assert b"message 7 is not DEAD" in cli("dead", "show", "7", "--db", airport.driver, expect=9).stderr
+    assert b"has no DEAD message 7" in cli("dead", "show", "7", "--db", airport.driver, expect=9).stderr
     cli("dead", "show", "x", "--db", airport.driver, expect=2)
 
 
@@ -178,6 +179,26 @@ def test_signals_end_cleanly(cli: Cli, airport: Airport, number: signal.Signals)
         assert process.wait(60) == 1
         assert b"interrupted" in process.stderr.read()
     assert airport.rows("select released_at is not null from pipeline_lock") == [(True,)]
+
+
+def test_the_exit_code_stands_when_nobody_reads_stderr(cli: Cli) -> None:
+    """systemd restarts by it: a reader that has gone, a full disk and a full pipe must not change it."""
+    command = [str(PROGRAM), "config", "check"]
+    environment = cli.environment | {"MSGX_ENVIRONMENT": "production"}
+    gone, broken = os.pipe()
+    os.close(gone)
+    kept, full = os.pipe()
+    os.set_blocking(full, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, b"x" * 4096)
+    os.set_blocking(full, True)
+    with Path("/dev/full").open("wb") as no_space:
+        for stderr in (broken, no_space, full):
+            done = subprocess.run(command, stderr=stderr, env=environment, cwd=cli.cwd, timeout=60, check=False)
+            assert done.returncode == 3
+    for end in (broken, kept, full):
+        os.close(end)
 
 
 def test_defaults_of_the_role_change_nothing(cli: Cli, airport: Airport) -> None:

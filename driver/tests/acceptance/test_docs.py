@@ -287,7 +287,17 @@ def test_command_line_is_documented() -> None:
     listed = {option for row in table(text, "option") for option in re.findall(r"--[a-z-]+", " ".join(codes(row[0])))}
     everywhere = set.intersection(*(options(command) for name, command in existing.items() if name != "generate"))
     assert not everywhere & options(existing["generate"])
-    with_table = ("run", "replay", "generate", "flights", "republish", "redeliver", "migrate up", "migrate plan")
+    with_table = (
+        "run",
+        "replay",
+        "generate",
+        "flights",
+        "status",
+        "republish",
+        "redeliver",
+        "migrate up",
+        "migrate plan",
+    )
     own = set().union(*(options(existing[name]) for name in with_table))
     assert listed == everywhere | own
     for name, command in existing.items():

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
+from msgx_driver import mailbox as mailbox_adapter
 from msgx_driver.clock import SystemClock
 from msgx_driver.config import load_config
 from msgx_driver.errors import ExitCode, MsgxError
@@ -216,19 +217,48 @@ def test_one_refused_mark_waits_and_holds_back_nobody(site: Site) -> None:
     assert site.server.rows(MARKS)[2][1] == site.completed()[3]
 
 
-def test_a_locked_row_is_tried_again(site: Site) -> None:
-    site.process(flop(1))
+def test_a_locked_row_is_tried_again_and_holds_back_nobody(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert mailbox_adapter.LOCK_SECONDS < mailbox_adapter.ANSWER_SECONDS
+    monkeypatch.setattr(mailbox_adapter, "LOCK_SECONDS", 1)
+    site.process(flop(1), flop(2), flop(3))
     worker = site.worker()
-    worker._mailbox.max_id()
-    assert worker._mailbox._conn is not None
-    worker._mailbox._conn.cursor().execute("set session innodb_lock_wait_timeout = 1")
     with site.server.connect() as busy:
         busy.begin()
-        busy.cursor().execute("select * from CMINMSGS for update")
-        assert worker.step() == 0
-    assert site.value("select backfill_attempts from proc_state") == 1
+        busy.cursor().execute("select * from CMINMSGS where CMINMSGS_ID = 2 for update")
+        assert worker.step() == 2
+    assert site.value("select array_agg(mailbox_id) from backfill_todo") == [2]
+    assert site.value("select backfill_attempts from proc_state where mailbox_id = 2") == 1
+    assert site.value("select blocked_since from delivery_target where target = 'MAILBOX'") is None
     site.conn.execute("update proc_state set backfill_next_at = now()")
     assert worker.step() == 1
+
+
+def test_a_mark_that_a_trigger_refuses_holds_back_nobody(site: Site) -> None:
+    site.server.execute(
+        "create trigger refuses before update on CMINMSGS for each row"
+        " if new.CMINMSGS_ID = 2 then signal sqlstate '45000' set message_text = 'not this one'; end if"
+    )
+    site.process(flop(1), flop(2), flop(3))
+    worker = site.worker()
+    assert worker.step() == 2
+    assert site.value("select array_agg(mailbox_id) from backfill_todo") == [2]
+    assert "not this one" in site.value("select last_error from delivery_target where target = 'MAILBOX'")
+    site.server.execute("drop trigger refuses")
+    site.conn.execute("update proc_state set backfill_next_at = now()")
+    assert worker.step() == 1
+
+
+def test_the_receive_time_stays_where_the_column_would_change_it(site: Site) -> None:
+    site.server.execute(
+        "alter table CMINMSGS modify CMINMSGS_DATE_RECEIVED timestamp not null default current_timestamp"
+        " on update current_timestamp"
+    )
+    site.process(flop(1))
+    site.server.execute("update CMINMSGS set CMINMSGS_DATE_RECEIVED = '2026-09-09 10:00:00'")
+    received = site.server.rows("select CMINMSGS_DATE_RECEIVED from CMINMSGS")
+    assert site.worker().step() == 1
+    assert site.server.rows(MARKS)[0][1] == site.completed()[1]
+    assert site.server.rows("select CMINMSGS_DATE_RECEIVED from CMINMSGS") == received
 
 
 def test_a_mailbox_that_is_down_exhausts_nothing(

@@ -223,6 +223,42 @@ def test_gbk_in_a_binary_column(make_site: Callable[..., Site], mailbox: MariaDb
     assert site.value("select remc from flight_schd where flid = 'F'") == "天气"
 
 
+def test_the_type_of_the_column_may_change_under_a_reader(site: Site) -> None:
+    gbk = ('<?xml version="1.0" encoding="GBK"?>' + flop(2, estt="轮椅")).encode("gbk")
+    poller = site.poller()
+    site.insert(1)
+    site.settle(poller)
+    for kind, number, body in (("longblob", 2, gbk), ("longtext character set utf8mb4", 3, flop(3, estt="要客"))):
+        if number == 3:
+            site.server.execute("delete from CMINMSGS where CMINMSGS_ID = 2")
+        site.server.execute(f"alter table CMINMSGS modify CMINMSGS_CLOB_MSG {kind}")
+        site.insert(number, body=body)
+        site.settle(poller)
+    site.pump()
+    assert site.value("select array_agg(encoding::text order by message_id) from message_raw") == [
+        "text",
+        "bytes",
+        "text",
+    ]
+    assert site.value("select payload from message_raw where message_id = 2") == gbk
+    assert site.value("select estt from flight_schd") == "要客"
+
+
+def test_what_a_text_column_cannot_map_is_never_replaced(site: Site) -> None:
+    """A GBK column: what has a code point comes as text; what has none comes as the bytes that are stored."""
+    site.server.execute("alter table CMINMSGS modify CMINMSGS_CLOB_MSG longtext character set gbk")
+    site.insert(1, body=flop(1, estt="轮椅"))
+    with site.server.connect() as conn, conn.cursor() as cursor:
+        odd = flop(2, estt="??").encode().replace(b"??", b"\xaa\xa1")
+        cursor.execute(
+            "insert into CMINMSGS (CMINMSGS_ID, CMINMSGS_CLOB_MSG) values (2, convert(_binary %s using gbk))", (odd,)
+        )
+    site.settle(site.poller())
+    assert site.value("select payload from message_raw where message_id = 1") == flop(1, estt="轮椅").encode()
+    assert site.value("select array_agg(encoding::text order by message_id) from message_raw") == ["text", "bytes"]
+    assert site.value("select payload from message_raw where message_id = 2") == odd
+
+
 def test_text_null_and_oversized_rows_end_as_messages(site: Site) -> None:
     site.conn.execute("select set_setting('wire.max_bytes', '1000', null)")
     site.insert(1, body=flop(1, estt="天"))
@@ -557,6 +593,6 @@ def test_open_poller_needs_a_mailbox(site: Site) -> None:
     with (
         Store.open(site.dsn, "msgx") as store,
         pytest.raises(MsgxError, match="names no mailbox"),
-        open_poller(store, load_config(environ={}), site.clock),
+        open_poller(store, load_config(environ={}), site.clock, max_bytes=1000),
     ):
         pass

@@ -10,6 +10,7 @@ import time
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from msgx_driver.errors import ExitCode
 
@@ -109,6 +110,22 @@ def test_a_lost_session_is_replaced(database: Database, services: Services) -> N
     service.wait_for("loop pump failed")
     database.enqueue(2, ["b"])
     eventually(lambda: database.finished() == 2, "the second message")
+    assert service.end() == ExitCode.OK
+
+
+def test_a_database_that_refuses_charges_no_message(database: Database, services: Services) -> None:
+    """A locked table for as long as the pump bears it, and longer: the head waits (D14)."""
+    dsn = make_conninfo(database.dsn, options="-c lock_timeout=20ms")
+    with psycopg.connect(database.dsn) as other:
+        other.execute("lock table msgx.flight_schd in share row exclusive mode")
+        database.enqueue(1, ["a", "b"])
+        service = services.start(dsn, *PUMP)
+        service.wait_for("the database refused 8 times in a row")
+        eventually(lambda: sum(line["msg"] == IS_WRITER for line in service.lines()) == 2, "the next attempt")
+        assert database.value("select max(attempts) from proc_state") == 0
+        assert not service.said("ended without releasing")
+    eventually(lambda: database.finished() == 2, "both messages")
+    assert database.value("select count(*) from proc_state where status = 'SUCCEEDED'") == 2
     assert service.end() == ExitCode.OK
 
 

@@ -320,7 +320,7 @@ def test_defaults_of_the_service() -> None:
     assert config.service.loop_names == LOOPS
     assert (shown["mailbox.port"], shown["mailbox.poll_seconds"], shown["mailbox.start_at"]) == ("3306", "1.0", "")
     assert (shown["mailbox.table"], shown["mailbox.id_column"]) == ("CMINMSGS", "CMINMSGS_ID")
-    assert (shown["kafka.lease_seconds"], shown["kafka.batch"], shown["service.catch_up_depth"]) == ("60", "500", "200")
+    assert (shown["kafka.lease_seconds"], shown["kafka.batch"], shown["service.catch_up_depth"]) == ("20", "500", "200")
 
 
 def test_topics_follow_the_schema_unless_named() -> None:
@@ -364,6 +364,16 @@ def test_numbers_come_from_every_source() -> None:
         ("service.loops", "pump,pump"),
         ("service.loops", ","),
         ("service.catch_up_depth", "-1"),
+        ("service.catch_up_depth", str(1 << 63)),
+        ("mailbox.start_at", str(1 << 63)),
+        ("mailbox.id_step", str(1 << 31)),
+        ("mailbox.poll_seconds", "1e-9"),
+        ("mailbox.host", "x" * 254),
+        ("mailbox.ssl_ca", "/nowhere/ca.pem"),
+        ("mailbox.batch_bytes", str(1 << 63)),
+        ("kafka.bootstrap", ",,"),
+        ("kafka.bootstrap", "host:99999999"),
+        ("kafka.bootstrap", "host:x"),
     ],
 )
 def test_wrong_values_of_the_service(key: str, value: str) -> None:
@@ -371,10 +381,10 @@ def test_wrong_values_of_the_service(key: str, value: str) -> None:
 
 
 def test_a_lease_outlives_the_client() -> None:
-    error = refused("[kafka]\nmessage_timeout_ms = 55000\n")
+    error = refused("[kafka]\nmessage_timeout_ms = 15000\n")
     assert "kafka.message_timeout_ms (file msgx.toml)" in str(error)
-    assert "kafka.lease_seconds (the command line)" in str(refused(flags={"kafka.lease_seconds": "35"}))
-    assert load("[kafka]\nmessage_timeout_ms = 54999\n").kafka.lease_seconds == 60
+    assert "kafka.lease_seconds (the command line)" in str(refused(flags={"kafka.lease_seconds": "15"}))
+    assert load("[kafka]\nmessage_timeout_ms = 14999\n").kafka.lease_seconds == 20
 
 
 def test_loops_are_kept_in_one_order() -> None:
@@ -387,6 +397,7 @@ def test_paths_of_the_service_are_beside_the_configuration(tmp_path: Path) -> No
     (folder / "msgx.toml").write_text(
         '[kafka]\nproperties = "k.properties"\n[mailbox]\nssl_ca = "ca.pem"\nsocket = "/run/m.sock"\n'
     )
+    (folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     config = load_config("etc/msgx.toml", environ={})
     assert config.kafka.properties == folder / "k.properties"
     assert (config.mailbox.ssl_ca, config.mailbox.socket) == (folder / "ca.pem", Path("/run/m.sock"))
@@ -424,11 +435,12 @@ def test_a_loop_that_runs_needs_its_adapter_everywhere() -> None:
 
 
 def test_shadow_touches_neither_the_mailbox_nor_the_topics_of_production() -> None:
-    shadow = {"MSGX_ENVIRONMENT": "shadow", **MAILBOX, **BROKER}
+    shadow = {"MSGX_ENVIRONMENT": "shadow", "MSGX_DATABASE__SCHEMA": "pek_shadow", **MAILBOX, **BROKER}
     loops = ("poller", "pump", "relay")
-    own = {"MSGX_KAFKA__TOPIC_SCHD": "s.schd", "MSGX_KAFKA__TOPIC_MSG": "s.msg"}
+    own = {"MSGX_KAFKA__TOPIC_SCHD": "shadow.schd", "MSGX_KAFKA__TOPIC_MSG": "shadow.msg"}
     require_adapters(load(env={**shadow, **own}), loops)
     assert "service.loops" in not_runnable({**shadow, **own})
     assert "kafka.topic_schd (not set)" in not_runnable(shadow, loops)
-    assert "kafka.topic_msg" in not_runnable({**shadow, **own, "MSGX_KAFKA__TOPIC_MSG": "msgx.schd"}, loops)
-    require_adapters(load(env={"MSGX_ENVIRONMENT": "shadow"}), ("pump",))
+    assert "kafka.topic_msg" in not_runnable({**shadow, **own, "MSGX_KAFKA__TOPIC_MSG": "other.msg"}, loops)
+    assert "database.schema" in not_runnable({**shadow, **own, "MSGX_DATABASE__SCHEMA": "pek"}, loops)
+    require_adapters(load(env={"MSGX_ENVIRONMENT": "shadow", "MSGX_DATABASE__SCHEMA": "shadow"}), ("pump",))

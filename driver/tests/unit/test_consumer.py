@@ -95,6 +95,10 @@ def test_headers_may_be_a_mapping() -> None:
         (b"F", b"{}", headers(1, "NOTICE"), "topic of their own"),
         (b"F", b"{}", headers(1)[:3], "state_version is missing"),
         (b"F", b"{}", [*headers(1), ("epoch", b"one")], "epoch is no number"),
+        (b"F", b"{}", [*headers(1), ("epoch", b"1" * 5000)], "epoch is no number"),
+        (b"F", b"[" * 100_000, headers(1), "no JSON"),
+        (b"F", b'{"FLID":"F","STATE_VERSION":' + b"1" * 5000 + b"}", headers(1), "no JSON"),
+        (b"F", b'{"FLID":"F","STATE_VERSION":true}', headers(1), "differ from key"),
         (b"F", b"{}", [*headers(1), ("epoch", None)], "epoch is null"),
     ],
 )

@@ -84,6 +84,9 @@ def test_the_properties_file_passes_through(tmp_path: Path) -> None:
         "transactional.id=x",
         "bootstrap.servers=x:1",
         "metadata.broker.list=x:1",
+        "stats_cb=1",
+        "delivery.report.only.error=true",
+        "logger=x",
     ],
 )
 def test_forced_settings_are_refused(line: str, tmp_path: Path) -> None:
@@ -103,6 +106,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     config = load_config(overrides={"kafka.properties": str(tmp_path / "none")}, environ={})
     with pytest.raises(MsgxError, match="none cannot be read: No such file"):
         producer_settings(config)
+
+
+@pytest.mark.parametrize("line", ["nosuch.prop=1", "socket.timeout.ms=1"])
+def test_what_the_client_does_not_know_is_named(line: str, tmp_path: Path) -> None:
+    with pytest.raises(MsgxError, match=rf"setting {line.partition('=')[0]}"):
+        KafkaSender(settings(line, tmp_path), TOPICS, SystemClock())
 
 
 def test_what_the_client_refuses_is_named_without_its_value(tmp_path: Path) -> None:
