@@ -9,6 +9,7 @@ is left.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,21 @@ def account(world: World, manifest: dict[str, Any], fresh_dsn: str) -> dict[str,
     return counted
 
 
+@contextlib.contextmanager
+def output_to(path: Path) -> Iterator[None]:
+    """What child processes print goes to the file: Maven writes terminal codes even into a pipe."""
+    before = {number: os.dup(number) for number in (1, 2)}
+    with path.open("wb") as file:
+        for number in before:
+            os.dup2(file.fileno(), number)
+    try:
+        yield
+    finally:
+        for number, kept in before.items():
+            os.dup2(kept, number)
+            os.close(kept)
+
+
 def keep_logs(folder: Path, mailbox: MariaDbServer, broker: KafkaServer, server: PostgresServer) -> None:
     """Copy the servers' logs beside the driver's, before their folders go."""
     logs = {
@@ -276,10 +293,14 @@ def main(flights: int, speed: float, keep: bool) -> None:
     services = Services(folder, [])
     good = False
     console.print(
-        f"{len(day.messages)} messages, {flights} flights; starting MariaDB, Kafka and PostgreSQL …", soft_wrap=True
+        f"{len(day.messages)} messages, {flights} flights; starting MariaDB, PostgreSQL and Kafka, which is downloaded"
+        " the first time …",
+        soft_wrap=True,
     )
     try:
-        with server, MariaDbServer() as mailbox, KafkaServer() as broker:
+        with output_to(folder / "kafka-download.log"):
+            kafka = KafkaServer()
+        with server, MariaDbServer() as mailbox, kafka as broker:
             try:
                 mailbox.reset(binary=True)
                 for topic in TOPICS:
