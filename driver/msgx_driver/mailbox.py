@@ -332,7 +332,7 @@ class _NoRightError(Exception):
 
 
 def _body_of(stored: bytes, charset: str, cut: int) -> tuple[bytes, str]:
-    """Payload and encoding of a stored body: text as UTF-8, everything else as the bytes it is (FS-2.1)."""
+    """Payload and encoding of a stored body: text as UTF-8, everything else as the bytes it is."""
     if charset == "binary":
         return stored, "bytes"
     if charset.startswith("utf8"):
