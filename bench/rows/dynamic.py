@@ -54,5 +54,5 @@ def _measure(ground: Ground, name: str, bar: Bar, *, durable: bool) -> Figure:
         bar,
         None
         if durable
-        else "synchronous_commit=off set by the benchmark: the driver does not defer flushes by itself yet",
+        else "synchronous_commit=off set by the benchmark: run defers flushes by itself, replay does not",
     )
